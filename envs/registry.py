@@ -1,0 +1,37 @@
+"""Which worlds there are: ours by name, other people's by the entry-point group `rememberer.envs`."""
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from envs.base import TextEnv
+from envs.errors import UnknownEnv
+
+_OURS = {"webshop": "envs.webshop:WebShop"}
+ENTRY_POINT_GROUP = "rememberer.envs"
+
+
+@cache
+def _known() -> dict[str, str]:
+    theirs = {point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP)}
+    return theirs | _OURS
+
+
+def names() -> list[str]:
+    """Names that `make` takes, sorted."""
+    return sorted(_known())
+
+
+def make(name: str, data: Path | None = None) -> TextEnv:
+    """Make a fresh run of the world `name`; `data` is a folder of its own files for worlds that read some.
+
+    Raises `UnknownEnv` for a name nobody registered, `BadData` when the files are broken.
+    """
+    target = _known().get(name)
+    if target is None:
+        raise UnknownEnv(f"There is no environment {name!r}. There are: {', '.join(names())}.")
+    module, _, attribute = target.partition(":")
+    factory: Callable[..., TextEnv] = getattr(import_module(module), attribute)
+    return factory(data=data) if data else factory()

@@ -1,0 +1,57 @@
+"""What proposes actions: one protocol, and what it is told."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from rememberer.records import Experience, Proposal, State
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """An experience that memory holds similar: `similarity` in [-1, 1] is the weighted sum of `task` and `observation`.
+
+    `used` is False below the threshold: it is shown greyed, and does not enter prompts or values.
+    """
+
+    experience: Experience
+    similarity: float
+    task: float
+    observation: float
+    used: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a policy is told besides what memory retrieved."""
+
+    state: State
+    grammar: str = ""
+    """The environment's action grammar and principles, for the prompt."""
+    last_actions: tuple[str, ...] = ()
+    """All actions executed in this episode so far, oldest first."""
+    last_reward: float = 0.0
+    total_reward: float = 0.0
+    refused: tuple[str, ...] = ()
+    """Actions that the person rejected at this very step."""
+    hint: str = ""
+    """The person's words with the last rejection."""
+    seed: int = 0
+    cancelled: Callable[[], bool] = field(default=lambda: False)
+    """Asked often by slow policies; True: raise `Cancelled`."""
+    show: Callable[[str], None] = field(default=lambda text: None)
+    """Given the reasoning text so far, while a model streams it."""
+
+
+class Policy(Protocol):
+    """Something that proposes up to `k` actions for a situation, best first, with value and reason."""
+
+    name: str
+
+    def propose(self, situation: Situation, retrieved: Sequence[Retrieved], k: int) -> Proposal:
+        """Return a proposal with 0 to `k` candidates, all of them available in `situation.state`.
+
+        `recalled` and `seconds` are filled in by the session. Raises `ModelError` when a model does not answer
+        usefully, `Cancelled` when stopped.
+        """
+        ...

@@ -1,0 +1,330 @@
+"""What is written down: states, events, proposals, decisions, experiences.
+
+Events are the truth (append only); experiences are what `rememberer.learning` folds them into. Everything here is
+immutable. pydantic checks what comes from disk, a model or a file.
+"""
+
+import hashlib
+import uuid
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+
+import envs
+
+
+class Record(BaseModel):
+    """Base of all records: immutable, and strict about names."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ActionText(Record):
+    """An available action as the environment reported it (`envs.Action`)."""
+
+    text: str
+    label: str
+    kind: str
+    typed: bool = False
+
+    @classmethod
+    def of(cls, action: envs.Action) -> Self:
+        return cls(text=action.text, label=action.label, kind=action.kind, typed=action.typed)
+
+
+class State(Record):
+    """Where a decision is made: (task, observation, available actions), paper section 3.
+
+    `key` identifies it within a user's memory: the same environment, task, observation and action texts are the same
+    state, whatever the labels say.
+    """
+
+    env: str
+    task: str
+    observation: str
+    kind: str
+    actions: tuple[ActionText, ...] = ()
+    forgotten: str = ""  # the stand-in key of a state whose texts were forgotten
+
+    @cached_property
+    def key(self) -> str:
+        if self.forgotten:
+            return self.forgotten
+        parts = (self.env, self.task, self.observation, *(each.text for each in self.actions))
+        digest = hashlib.sha256()
+        for part in parts:
+            raw = part.encode("utf-8", "surrogatepass")
+            digest.update(len(raw).to_bytes(8, "big") + raw)
+        return digest.hexdigest()[:32]
+
+    @classmethod
+    def of(cls, env: str, task: str, observation: envs.Observation) -> Self:
+        return cls(
+            env=env,
+            task=task,
+            observation=observation.text,
+            kind=observation.kind,
+            actions=tuple(ActionText.of(action) for action in observation.actions),
+        )
+
+
+class LearningSettings(Record):
+    """How an episode is learnt from (rlem.md section 3). Fixed per episode and logged with it."""
+
+    n: int | None = Field(default=None, ge=1)
+    """Steps before bootstrapping; None: the full return of the episode (the paper's published runs)."""
+    gamma: float = Field(default=1.0, ge=0, le=1)
+    """Discount per step."""
+    alpha: float | None = Field(default=None, gt=0, le=1)
+    """Constant learning rate; None: the mean of all targets (alpha = 1/N)."""
+    step_penalty: float = 0.0
+    """Subtracted from every step's reward."""
+    beta: float = 1.0
+    """Weight of a human label that is added to the environment's reward."""
+    labels: Literal["add", "replace"] = "add"
+    """Whether a human label is added to the environment's reward or stands instead of it."""
+    bootstrap: Literal["zero", "nearest"] = "zero"
+    """V of a state without a record: 0, or that of the most similar record (what the released code does)."""
+
+
+class Candidate(Record):
+    """An action that a policy proposes.
+
+    `value` is its estimated Q; None when nobody has evidence for it. `visits` counts the executed steps that the value
+    rests on. `evidence` are the keys of the experiences behind it.
+    """
+
+    action: str
+    label: str = ""
+    value: FiniteFloat | None = None
+    visits: int = 0
+    reason: str = ""
+    evidence: tuple[str, ...] = ()
+
+
+class Recalled(Record):
+    """That an experience was retrieved for a proposal: its key and similarity, and whether it was above the threshold."""
+
+    key: str
+    similarity: float
+    used: bool
+
+
+class Proposal(Record):
+    """What was shown before a decision: candidates, best first, and what they rest on."""
+
+    candidates: tuple[Candidate, ...]
+    recalled: tuple[Recalled, ...] = ()
+    policy: str = ""
+    reasoning: str = ""
+    note: str = ""
+    """One plain sentence for the person when something went not as it should (an unreadable reply ...)."""
+    prompt: str = ""
+    reply: str = ""
+    prompt_tokens: int = 0
+    reply_tokens: int = 0
+    seconds: float = 0.0
+
+
+DecisionKind = Literal["approve", "choose", "override", "reject", "stop"]
+
+
+class Decision(Record):
+    """An answer to the proposal of `step`. `by` says who or what took it (`person`, `auto` ...)."""
+
+    step: int
+    kind: DecisionKind
+    action: str = ""
+    by: str = "person"
+    proposed: str = ""
+    """The first candidate, which was passed over unless the kind is `approve`."""
+    hint: str = ""
+    """With `reject` and `override`: the person's words."""
+
+
+class EpisodeStarted(Record):
+    type: Literal["started"] = "started"
+    env: str
+    task_id: str
+    task: str
+    seed: int = 0
+    data: str = ""
+    """The folder given with `--data`, when the environment read one."""
+    policy: str = ""
+    step_limit: int = 0
+    learning: LearningSettings = LearningSettings()
+    state: State
+
+
+class Proposed(Record):
+    type: Literal["proposed"] = "proposed"
+    step: int
+    proposal: Proposal
+
+
+class Decided(Record):
+    type: Literal["decided"] = "decided"
+    decision: Decision
+
+
+class Observed(Record):
+    """The outcome of step `step` (from 1): `action` in the state before gave `reward` and led to `state`."""
+
+    type: Literal["observed"] = "observed"
+    step: int
+    action: str
+    reward: FiniteFloat
+    state: State
+    terminated: bool = False
+    truncated: bool = False
+    invalid: bool = False
+    reason: str = ""
+    """Why the policy proposed the executed action, in its words."""
+    nearest: str = ""
+    """With `bootstrap="nearest"`: key of the record that stood for `state`, so that learning can be repeated."""
+    outcome_unknown: bool = False
+    """The server died between decision and outcome, in an environment that cannot be replayed."""
+
+
+class EpisodeEnded(Record):
+    """The episode was left before the environment ended it: a truncation."""
+
+    type: Literal["ended"] = "ended"
+    reason: str = "stopped"
+
+
+class Labelled(Record):
+    """A person's reward for an executed step. The last one counts."""
+
+    type: Literal["labelled"] = "labelled"
+    step: int
+    value: FiniteFloat = Field(ge=-1, le=1)
+    by: str = "person"
+    comment: str = ""
+
+
+class LabelWithdrawn(Record):
+    type: Literal["withdrawn"] = "withdrawn"
+    step: int
+
+
+class ImportedAction(Record):
+    action: str
+    q: FiniteFloat
+    visits: int = Field(default=1, ge=1)
+    mean_reward: FiniteFloat = 0.0
+    reason: str = ""
+
+
+class Imported(Record):
+    """An experience from a file: its values count like `visits` targets of value `q`."""
+
+    type: Literal["imported"] = "imported"
+    state: State
+    actions: tuple[ImportedAction, ...]
+    history: tuple[str, ...] = ()
+    mean_last_reward: FiniteFloat = 0.0
+    mean_total_reward: FiniteFloat = 0.0
+    visits: int = Field(default=1, ge=1)
+    source: str = ""
+
+
+class Pinned(Record):
+    type: Literal["pinned"] = "pinned"
+    key: str
+    pinned: bool = True
+
+
+class Forgotten(Record):
+    """That experiences were forgotten, by their stand-in keys. The texts are gone from the log."""
+
+    type: Literal["forgotten"] = "forgotten"
+    stand_ins: tuple[str, ...]
+
+
+Body = Annotated[
+    EpisodeStarted
+    | Proposed
+    | Decided
+    | Observed
+    | EpisodeEnded
+    | Labelled
+    | LabelWithdrawn
+    | Imported
+    | Pinned
+    | Forgotten,
+    Field(discriminator="type"),
+]
+
+SCHEMA_VERSION = 1
+
+
+def new_id() -> str:
+    """A fresh id for an event or an episode."""
+    return uuid.uuid4().hex
+
+
+class Event(Record):
+    """One line of the log. `id` is the idempotency key; `seq` is the user's own count, given by the store."""
+
+    id: str = Field(default_factory=new_id)
+    user: str
+    episode: str = ""
+    seq: int = -1
+    time: datetime = Field(default_factory=lambda: datetime.now(UTC))
+    version: int = SCHEMA_VERSION
+    body: Body
+
+
+class ActionValue(Record):
+    """A row of an experience's table: what is known of one action in one state."""
+
+    action: str
+    q: float
+    visits: int
+    mean_reward: float = 0.0
+    """Mean one-step reward, labels included."""
+    reason: str = ""
+    rejections: tuple[str, ...] = ()
+    """One entry a rejection: the person's words, may be empty."""
+    labels: tuple[float, ...] = ()
+    """The human labels in force on its executed steps."""
+
+
+class Experience(Record):
+    """A state of a user's memory with the values of the actions tried (or rejected) there. Derived from the log."""
+
+    state: State
+    actions: tuple[ActionValue, ...]
+    """Highest Q first; rows without visits (only rejected) last."""
+    history: tuple[str, ...] = ()
+    """The shortest list of actions that led here."""
+    mean_last_reward: float = 0.0
+    mean_total_reward: float = 0.0
+    visits: int = 0
+    created: datetime
+    updated: datetime
+    origin: str = ""
+    """`episode`, or the source of an import."""
+    pinned: bool = False
+    episodes: tuple[str, ...] = ()
+    outcome: str = ""
+    """How the last episode through here ended: `solved`, `failed`, `stopped`, `open`; empty for imports."""
+    outcome_return: float = 0.0
+    outcome_steps: int = 0
+
+    @property
+    def key(self) -> str:
+        return self.state.key
+
+
+class Change(Record):
+    """That learning moved a value. `old` is None when the action had no value before, `new` when it has none now."""
+
+    key: str
+    action: str
+    old: float | None
+    new: float | None
+    visits: int

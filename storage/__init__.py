@@ -1,0 +1,1 @@
+"""The memory on disk: LanceDB."""
