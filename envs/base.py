@@ -9,6 +9,9 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 Split = Literal["train", "test"]
 
+OWN_TASK = "own:"
+"""Before an instruction in a person's own words it makes a task id, in worlds with `own_task = True`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -66,6 +69,9 @@ class TextEnv(Protocol):
     `grammar`: for the prompt, in a few lines: what actions look like and how this world is done well.
     `kind_similarity`: how alike two kinds of observation are, as a symmetric positive semi-definite table
     `{(kind, kind): 0..1}` (a kind with itself is 1; what is not named is 0). None: compare observation texts.
+
+    A world may also have `own_task: bool`. Where it is True, `reset(OWN_TASK + instruction)` starts an episode with a
+    person's own instruction, which has no goal to be measured against: what it is worth, the person says.
     """
 
     name: ClassVar[str]
