@@ -1,0 +1,28 @@
+"""What holds for every test: no network, one thread, nobody's real settings and memory."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+# Before anything is imported that reads them.
+for _name in [name for name in os.environ if name.startswith(("REMEMBERER_", "OPENAI_"))]:
+    del os.environ[_name]
+os.environ.update(
+    HF_HUB_OFFLINE="1",
+    HF_HUB_DISABLE_TELEMETRY="1",
+    GRADIO_ANALYTICS_ENABLED="False",
+    LANCEDB_LOG="error",
+    TOKENIZERS_PARALLELISM="false",
+    # Small work on shared cores: more threads are slower, and torch and OpenBLAS read this.
+    OMP_NUM_THREADS="1",
+    OPENBLAS_NUM_THREADS="1",
+)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The default home of the run, also in processes that tests start. A test that stores something makes its own."""
+    os.environ["REMEMBERER_HOME"] = str(tmp_path_factory.mktemp("home"))
+    yield
+    del os.environ["REMEMBERER_HOME"]
