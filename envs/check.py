@@ -152,7 +152,11 @@ def _check_step(env: TextEnv, step: Any) -> None:
 
 
 def _reset(env: TextEnv, task: Task, seed: int) -> Observation:
-    observation = env.reset(task.id, seed)
+    try:
+        observation = env.reset(task.id, seed)
+    except Exception as error:
+        asked = "`own_task` says that `reset` takes" if task.id.startswith(OWN_TASK) else "`reset` takes"
+        raise ContractBroken(f"The contract asks: {asked} {task.id!r:.100}. What came: {error!r:.300}.") from error
     _check_observation(env, observation)
     _ask(bool(observation.actions), _OFFERS, observation)
     return observation

@@ -92,7 +92,7 @@ def done_page(asin: str, options: Mapping[str, str], reward: float) -> list[Part
 
 
 def write(page: Sequence[Part], mode: Mode) -> str:
-    """Write a page as one text: official, flat (`text`) or with marked buttons (`text_rich`), or as the paper's fork."""
+    """Write a page as text: officially flat (`text`) or with marked buttons (`text_rich`), or as the paper had it."""
     parts = [part for part in page if part.text not in ("", "\n")]
     if mode == "text":
         return " [SEP] ".join(part.text.strip() for part in parts)
