@@ -66,7 +66,8 @@ class Index:
                 rows.setdefault(word, []).append(row)
                 counts.setdefault(word, []).append(count)
         lengths = np.array([len(words) for words in documents], dtype=np.int64)
-        mean = max(float(lengths.mean()), 1.0) if documents else 1.0
+        filled = max(int((lengths > 0).sum()), 1)  # to Lucene, an empty text is none
+        mean = max(int(lengths.sum()), 1) / filled
         dampening = K1 * (1 - B + B * stored_length(lengths) / mean)
         self._size = len(documents)
         self._order = np.argsort(np.argsort(np.array(ids)))
@@ -74,7 +75,7 @@ class Index:
         for word, where in rows.items():
             row_numbers = np.array(where)
             frequency = np.array(counts[word])
-            idf = np.log1p((self._size - len(where) + 0.5) / (len(where) + 0.5))
+            idf = np.log1p((filled - len(where) + 0.5) / (len(where) + 0.5))
             impact = idf * frequency / (frequency + dampening[row_numbers])
             self._postings[word] = (row_numbers, impact.astype(np.float32))
 
