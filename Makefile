@@ -21,13 +21,13 @@ debian = if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
 	then apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $(1); \
 	else echo "$(1) is missing and only root can install it. On Debian: sudo apt-get install $(1)" >&2; exit 1; fi
 
-.PHONY: run test chromium lock
+.PHONY: run test browser lock
 .DELETE_ON_ERROR:
 
 run: $(RUN)
 	@$(BIN)/rememberer serve
 
-test: $(TEST) chromium
+test: $(TEST) browser
 	@echo "==> ruff"
 	@$(BIN)/python -m ruff check .
 	@$(BIN)/python -m ruff format --check .
@@ -56,8 +56,11 @@ $(TEST): requirements-dev.txt $(RUN)
 	@$(BIN)/python -m pip install --no-deps -r requirements-dev.txt
 	@touch $@
 
-# Without root, Playwright's own download is tried; it does nothing when it was done before.
-chromium: $(TEST)
+# Playwright's driver is a Node.js that asks for a library which a bare Debian lacks. Without root, Playwright's own
+# download of Chromium is tried; it does nothing when it was done before.
+browser: $(TEST)
+	@$(BIN)/python -m playwright --version >/dev/null 2>&1 || { \
+		echo "==> Installing libatomic1 for Playwright"; $(call debian,libatomic1); }
 	@for each in chromium chromium-browser google-chrome; do command -v $$each >/dev/null && exit; done; \
 	echo "==> Installing Chromium for the browser tests"; \
 	if [ "$$(id -u)" != 0 ] && $(BIN)/python -m playwright install chromium; then exit; fi; \
