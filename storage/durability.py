@@ -1,0 +1,133 @@
+"""What LanceDB leaves to the operating system: that a commit outlives a power cut, and what to do when one did not.
+
+LanceDB writes a new data file and then a new manifest, the list of files that make up a version, but never calls
+fsync. A power cut can leave the newest of them empty or full of zeros. So new files are synced after every commit, and
+on opening a version that did not reach the disk is set aside: it was never acknowledged.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from rememberer.errors import StoreError
+
+log = logging.getLogger(__name__)
+
+_MAGIC = b"LANC"  # the last four bytes of a complete data file or manifest
+_AT_MOST = 3  # versions to set aside: more than can be under way at once is another kind of damage
+
+
+class Syncer:
+    """Syncs what a table's folder has got since the last time."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._known: frozenset[str] = frozenset()
+
+    def sync(self) -> int:
+        """Sync new files and the folders that they are in. Return the number of versions there are."""
+        here = {entry.path for place in _places(self._folder) for entry in os.scandir(place) if entry.is_file()}
+        fresh = here - self._known
+        for path in fresh:
+            _sync(path)
+        for place in {os.path.dirname(path) for path in fresh}:
+            _sync(place)
+        if not self._known:
+            _sync(self._folder)
+            _sync(self._folder.parent)
+        # Only now: another thread that syncs at the same time must not take for done what is not.
+        self._known = frozenset(here)
+        return sum(path.endswith(".manifest") for path in here)
+
+
+def write_durably(path: Path, lines: Iterable[str]) -> None:
+    """Write a text file so that it is there wholly or not at all, power cut or not. Lines bring their line end."""
+    part = path.with_name(path.name + ".part")
+    try:
+        with part.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(lines)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    _sync(path.parent)
+
+
+def mend(folder: Path, readable: Callable[[], bool], aside: Path) -> None:
+    """Make a table readable again that a power cut has torn. Nobody else may use it meanwhile.
+
+    Manifests of versions that did not reach the disk are moved to `aside`, with a warning in the program's log. Raises
+    `StoreError` when that does not help; then nothing is moved. A table that is whole is left alone.
+    """
+    remove_leftovers(folder)
+    moved: list[tuple[Path, Path]] = []
+    while (manifests := _manifests(folder)) and (_torn(manifests[0]) or (_any_torn(folder) and not readable())):
+        if len(manifests) == 1 or len(moved) == _AT_MOST:
+            for kept, place in moved:
+                kept.replace(place)
+            raise StoreError(
+                f"The table in {folder} is damaged beyond its newest versions, so nothing was changed. "
+                "Restore the folder from a backup, or import an export into a new one."
+            )
+        aside.mkdir(exist_ok=True)
+        kept = aside / f"{folder.stem}-{manifests[0].name}"
+        manifests[0].replace(kept)
+        moved.append((kept, manifests[0]))
+    if moved:
+        _sync(aside)
+        _sync(folder / "_versions")
+        log.warning(
+            "The last write to %s did not reach the disk, as after a power cut. It was never acknowledged. "
+            "The version before it is used; the unreadable one was moved to %s.",
+            folder,
+            ", ".join(str(kept) for kept, _ in moved),
+        )
+
+
+def is_begun(folder: Path) -> bool:
+    """Whether a table's folder has content: one that was killed while it was created has none."""
+    return bool(_manifests(folder)) or any(folder.glob("data/*.lance"))
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove half-written files of killed processes: LanceDB renames them when they are whole, and never looks back.
+
+    Nobody may be writing meanwhile.
+    """
+    for place in _places(folder):
+        for entry in os.scandir(place):
+            if entry.name.startswith(".tmp") or "#" in entry.name:
+                os.unlink(entry.path)
+
+
+def _places(folder: Path) -> list[str]:
+    return [entry.path for entry in os.scandir(folder) if entry.is_dir()] if folder.is_dir() else []
+
+
+def _manifests(folder: Path) -> list[Path]:
+    """Newest first: their names count down."""
+    return sorted(folder.glob("_versions/*.manifest"))
+
+
+def _any_torn(folder: Path) -> bool:
+    return any(_torn(path) for path in folder.glob("data/*.lance"))
+
+
+def _torn(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(0, os.SEEK_END)
+        file.seek(max(file.tell() - len(_MAGIC), 0))
+        return file.read() != _MAGIC
+
+
+def _sync(path: str | Path) -> None:
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return  # renamed or cleaned away meanwhile, so it belongs to no commit that waits for this
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,270 @@
+"""The memory on disk: the event log, what is derived from it, and how both outlive kill -9 and power cuts."""
+
+import shutil
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+
+from rememberer.errors import StoreError, WrongStore
+from rememberer.records import Event, Experience
+from rememberer.store import Vector
+from storage import opening
+from storage.complaints import complain
+from storage.locks import Lock
+from storage.maintenance import Maintenance
+from storage.schema import (
+    EXPERIENCES,
+    LOG,
+    experience_rows,
+    fingerprint,
+    log_rows,
+    records,
+    vector_rows,
+    vectors_of,
+)
+from storage.table import Table, TableStats, connect
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """How large the memory on disk is, by table."""
+
+    log: TableStats
+    experiences: TableStats
+    vectors: TableStats
+
+
+@dataclass(frozen=True, slots=True)
+class _Append:
+    """Somebody who waits for events to be in the log."""
+
+    events: list[Event]
+    stored: Future[list[Event]] = field(default_factory=Future)
+
+
+class LanceStore:
+    """A `rememberer.store.Store` in a folder, for any number of threads and processes at once.
+
+    Opening makes the folder if need be, and sets aside what a power cut has torn (with a warning in the program's
+    log). Raises `WrongStore` for a folder that is something else, of another schema version, or of another embedding
+    model; then nothing on disk was changed. `reembed=True` takes over a store of another model: the embeddings are
+    dropped, and made again by `Memory.rebuild`. Raises `StoreError` when the disk does not play along.
+
+    On disk: `store.json` says what the folder is; three LanceDB tables, `log`, `experiences`, `vectors`; two lock
+    files; `set-aside/` when there was something to set aside.
+    """
+
+    def __init__(self, path: Path, *, embedding_model: str, reembed: bool = False) -> None:
+        self.path = path.absolute()
+        self.embedding_model = embedding_model
+        opening.check(self.path)
+        self._owner = Lock(self.path / opening.OWNER)
+        self._writing = Lock(self.path / opening.WRITING)
+        self._closed = False
+        with self._owner.held(), self._writing.held():
+            same_model = opening.identify(self.path, embedding_model, reembed)
+            connection = connect(self.path)
+            self._log, self._experiences, self._vectors = tables = [
+                Table(connection, self.path, name) for name in ("log", "experiences", "vectors")
+            ]
+            if not same_model:
+                self._vectors.drop()
+                opening.adopt(self.path, embedding_model)
+            for table in tables:
+                table.mend()
+            self._log.create(LOG)
+            self._experiences.create(EXPERIENCES)
+            if self._unforgotten.exists():
+                self._purge()
+        self._queue: deque[_Append] = deque()
+        self._committing = threading.Lock()
+        self._next_seq: dict[str, int] = {}
+        self._maintenance = Maintenance(tables, self._owner, self._writing)
+
+    def append(self, events: Sequence[Event]) -> list[Event]:
+        """See `Store.append`. Those who append at the same time share a commit; the disk has it on return."""
+        if not events:
+            return []
+        mine = _Append(list(events))
+        self._queue.append(mine)
+        with self._committing:
+            if not mine.stored.done():
+                self._commit([self._queue.popleft() for _ in range(len(self._queue))])
+        return mine.stored.result()
+
+    def events(self, user: str, *, after: int = -1, episode: str | None = None) -> list[Event]:
+        """See `Store.events`. Sees what other processes have written."""
+        where = f"user = '{fingerprint(user)}' AND seq > {int(after)}"
+        if episode is not None:
+            where += f" AND episode = '{fingerprint(episode)}'"
+        rows = self._table(self._log).read(["seq", "payload"], where).sort_by("seq")
+        return records(Event, rows["payload"].to_pylist())
+
+    def replace(self, user: str, events: Sequence[Event]) -> None:
+        """See `Store.replace`. Raises `StoreError` for an event that the log does not have; then none is replaced."""
+        if not events:
+            return
+        by_id = {fingerprint(user, event.id): event for event in events}
+        with self._write(self._log) as log:
+            seqs = dict(_pairs(log.read(["id", "seq"], _in("id", by_id)), "id", "seq"))
+            if missing := [event.id for key, event in by_id.items() if key not in seqs]:
+                raise StoreError(f"The log has no event {missing[0]!r} to replace. Nothing was replaced.")
+            with complain(self.path):
+                self._unforgotten.touch()
+            numbered = [event.model_copy(update={"seq": seqs[key]}) for key, event in by_id.items()]
+            log.overwrite(log_rows(numbered), insert=False)
+
+    def put_experiences(self, user: str, experiences: Iterable[Experience]) -> None:
+        """See `Store.put_experiences`."""
+        rows = experience_rows(user, experiences)
+        if rows.num_rows:
+            with self._write(self._experiences) as table:
+                table.overwrite(rows, insert=True)
+
+    def drop_experiences(self, user: str, keys: Sequence[str] | None = None) -> None:
+        """See `Store.drop_experiences`."""
+        self._drop(self._experiences, user, keys)
+
+    def experiences(self, user: str) -> list[Experience]:
+        """See `Store.experiences`."""
+        rows = self._table(self._experiences).read(["payload"], f"user = '{fingerprint(user)}'")
+        return sorted(records(Experience, rows["payload"].to_pylist()), key=lambda each: (each.created, each.key))
+
+    def put_vectors(self, user: str, vectors: Mapping[str, Vector]) -> None:
+        """See `Store.put_vectors`. Raises `WrongStore` when they are of another length than those that are there."""
+        if not vectors:
+            return
+        rows = vector_rows(user, vectors)
+        with self._write(self._vectors) as table:
+            opening.identify(self.path, self.embedding_model)
+            table.create(rows.schema)
+            if table.schema() != rows.schema:
+                raise WrongStore(
+                    f"The memory in {self.path} holds embeddings of another length than the {rows['vector'].type} that "
+                    f"{self.embedding_model!r} makes now. `rememberer memory rebuild` embeds it anew."
+                )
+            table.add_missing(rows)
+
+    def vectors(self, user: str) -> dict[str, Vector]:
+        """See `Store.vectors`. The arrays cannot be written to."""
+        table = self._table(self._vectors)
+        opening.identify(self.path, self.embedding_model)
+        if table.schema() is None:
+            return {}
+        return vectors_of(table.read(["text", "vector"], f"user = '{fingerprint(user)}'"))
+
+    def drop_vectors(self, user: str, texts: Sequence[str] | None = None) -> None:
+        """See `Store.drop_vectors`."""
+        self._drop(self._vectors, user, texts)
+
+    def forget_files(self) -> None:
+        """See `Store.forget_files`. Takes the time of writing the changed tables anew; others wait meanwhile.
+
+        Where a process dies between `replace` and this, the next one that opens the store does it.
+        """
+        self._table(self._log)
+        with self._owner.held(), self._writing.held():
+            self._purge()
+
+    def users(self) -> list[str]:
+        """See `Store.users`."""
+        first = self._table(self._log).read(["payload"], "seq = 0")
+        return sorted(event.user for event in records(Event, first["payload"].to_pylist()))
+
+    def stats(self) -> Stats:
+        """Rows, versions, files and bytes of each table."""
+        return Stats(*(self._table(table).stats() for table in (self._log, self._experiences, self._vectors)))
+
+    def close(self) -> None:
+        """See `Store.close`. After it everything raises `StoreError`."""
+        self._closed = True
+        with suppress(StoreError), self._committing, self._writing.held():
+            pass  # whoever is writing has finished now
+        self._maintenance.wait()
+
+    @property
+    def _unforgotten(self) -> Path:
+        return self.path / opening.UNFORGOTTEN
+
+    def _table(self, table: Table) -> Table:
+        if self._closed:
+            raise StoreError(f"The memory in {self.path} was closed. Open it again.")
+        return table
+
+    @contextmanager
+    def _write(self, table: Table) -> Iterator[Table]:
+        with self._writing.held():
+            yield self._table(table)
+            self._maintenance.wake()
+
+    def _commit(self, waiting: list[_Append]) -> None:
+        """Append for all that wait, in one commit. All of them get their events, or all the same complaint."""
+        try:
+            with self._write(self._log) as log:
+                stored = self._append(log, [event for each in waiting for event in each.events])
+        except BaseException as problem:
+            told = problem if isinstance(problem, StoreError) else StoreError(f"The write was interrupted: {problem!r}")
+            for each in waiting:
+                each.stored.set_exception(told)
+            if told is not problem:
+                raise
+        else:
+            for each in waiting:
+                each.stored.set_result([stored[fingerprint(event.user, event.id)] for event in each.events])
+
+    def _append(self, log: Table, events: list[Event]) -> dict[str, Event]:
+        """Number and append the events that are not there, and return all in their stored form."""
+        wanted = {fingerprint(event.user, event.id) for event in events}
+        users = {event.user: fingerprint(event.user) for event in events}
+        following = {user: self._next_seq.get(user, 0) for user in users.values()}
+        # In one look: what of this is there already, and what other processes have appended since.
+        since = [f"user = '{user}' AND seq >= {seq}" for user, seq in following.items()]
+        there = log.read(["id", "user", "seq"], " OR ".join([*since, _in("id", wanted)]))
+        known = wanted & set(there["id"].to_pylist())
+        for user, seq in _pairs(there, "user", "seq"):
+            following[user] = max(following[user], seq + 1)
+        stored: dict[str, Event] = {}
+        for event in events:
+            key, user = fingerprint(event.user, event.id), users[event.user]
+            if key not in known and key not in stored:
+                stored[key] = event.model_copy(update={"seq": following[user]})
+                following[user] += 1
+        if stored:
+            log.add(log_rows(stored.values()))
+        self._next_seq |= following
+        if known:
+            before = log.read(["payload"], _in("id", known))["payload"].to_pylist()
+            stored |= {fingerprint(event.user, event.id): event for event in records(Event, before)}
+        return stored
+
+    def _drop(self, table: Table, user: str, names: Sequence[str] | None) -> None:
+        if names is None:
+            where = f"user = '{fingerprint(user)}'"
+        elif names:
+            where = _in("id", [fingerprint(user, name) for name in names])
+        else:
+            return
+        with self._write(table):
+            table.delete(where)
+
+    def _purge(self) -> None:
+        for table in (self._log, self._experiences, self._vectors):
+            table.purge()
+        with complain(self.path):
+            shutil.rmtree(self.path / "set-aside", ignore_errors=True)
+            self._unforgotten.unlink(missing_ok=True)
+
+
+def _in(column: str, keys: Iterable[str]) -> str:
+    """SQL for rows whose `column` is one of these fingerprints."""
+    return f"{column} IN ({', '.join(repr(key) for key in keys)})"
+
+
+def _pairs(rows: pa.Table, key: str, value: str) -> Iterator[tuple[str, int]]:
+    return zip(rows[key].to_pylist(), rows[value].to_pylist(), strict=True)

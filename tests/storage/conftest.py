@@ -1,0 +1,151 @@
+"""What the tests of the store share: episodes made to order, stores, child processes, a disk of its own."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from rememberer.records import (
+    ActionText,
+    ActionValue,
+    Body,
+    Decided,
+    Decision,
+    EpisodeStarted,
+    Event,
+    Experience,
+    Labelled,
+    Observed,
+    Pinned,
+    State,
+    new_id,
+)
+from rememberer.store import InMemoryStore, Store
+from storage import LanceStore
+
+ROOT = Path(__file__).parents[2]
+MODEL = "a-model"
+
+NASTY = [
+    "a' OR '1'='1",
+    "'; drop table log; --",
+    "\\') OR (1=1) --",
+    'quote " and \\ backslash',
+    "买一双红色的鞋",
+    "یک کفش قرمز بخر",
+    "Größe 42 für Mädchen",
+    "🦊👩‍👩‍👧",
+    "line\nbreak\r\nand\ttab\u2028and\u0085more",
+    "NUL \x00 inside",
+    "half a pair \ud83e alone",
+    "x" * 20_000,
+    " ",
+    "",
+]
+
+
+def event(user: str = "me", *, body: Body | None = None, episode: str = "", id: str | None = None) -> Event:
+    """An event of no importance."""
+    return Event(id=new_id() if id is None else id, user=user, episode=episode, body=body or Pinned(key="k"))
+
+
+def state(observation: str = "a page", task: str = "buy a red shoe", env: str = "nowhere", kind: str = "page") -> State:
+    return State(
+        env=env,
+        task=task,
+        observation=observation,
+        kind=kind,
+        actions=(ActionText(text="click[buy]", label="Buy", kind="buy"),),
+    )
+
+
+def episode(user: str = "me", name: str = "e", task: str = "buy a red shoe", steps: int = 2) -> list[Event]:
+    """An episode as a session writes it: started, then decided and observed for each step, the first step labelled."""
+    here = [state(f"page {step}", task) for step in range(steps + 1)]
+    bodies: list[Body] = [EpisodeStarted(env="nowhere", task_id="t", task=task, state=here[0])]
+    for step in range(1, steps + 1):
+        bodies.append(Decided(decision=Decision(step=step, kind="approve", action="click[buy]")))
+        bodies.append(Observed(step=step, action="click[buy]", reward=0.5, state=here[step], terminated=step == steps))
+    bodies.append(Labelled(step=1, value=-0.5, comment="not that one"))
+    return [Event(user=user, episode=name, body=body) for body in bodies]
+
+
+def experience(
+    observation: str = "a page", *, day: int = 1, q: float = 0.5, task: str = "buy a red shoe"
+) -> Experience:
+    then = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=day)
+    return Experience(
+        state=state(observation, task),
+        actions=(ActionValue(action="click[buy]", q=q, visits=1, reason="it is red"),),
+        created=then,
+        updated=then,
+        visits=1,
+    )
+
+
+def open_store(path: Path) -> LanceStore:
+    return LanceStore(path, embedding_model=MODEL)
+
+
+@pytest.fixture(params=["memory", "lance"])
+def store(request: pytest.FixtureRequest) -> Iterator[Store]:
+    """Both stores in turn: what holds of one holds of the other."""
+    if request.param == "memory":
+        yield InMemoryStore()
+    else:
+        with closing(open_store(request.getfixturevalue("tmp_path") / "memory")) as opened:
+            yield opened
+
+
+@pytest.fixture
+def lance(tmp_path: Path) -> Iterator[LanceStore]:
+    with closing(open_store(tmp_path / "memory")) as opened:
+        yield opened
+
+
+Child = subprocess.Popen[str]
+
+
+@pytest.fixture
+def child() -> Iterator[Callable[..., Child]]:
+    """Start another Python process that does something with a store: see `child.py`."""
+    started: list[Child] = []
+
+    def start(*arguments: object) -> Child:
+        script = Path(__file__).with_name("child.py")
+        process = subprocess.Popen(
+            [sys.executable, script, *map(str, arguments)],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 6 MB of its own. `remount` changes it."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", place], capture_output=True, text=True)
+    if mounted.returncode:
+        pytest.skip(f"only root can make a small disk to fill: {mounted.stderr.strip()}")
+    yield place
+    subprocess.run(["umount", "--lazy", place], check=True)
+
+
+def remount(place: Path, option: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{option}", place], check=True)
