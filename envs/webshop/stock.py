@@ -38,17 +38,17 @@ class Stock:
 class Names:
     """What to call the three documents in an error."""
 
-    items: str = "items_shuffle.json"
-    attributes: str = "items_ins_v2.json"
-    instructions: str = "items_human_ins.json"
+    items: str
+    attributes: str
+    instructions: str
 
 
 def build(
     items: Any,
     attributes: Any,
     instructions: Any,
-    goals: Goals = "human",
-    names: Names = Names(),
+    goals: Goals,
+    names: Names,
     train: frozenset[str] | None = None,
 ) -> Stock:
     """Build a stock from the three parsed documents in the official format.
@@ -125,7 +125,8 @@ def open_stock(data: Path | None, goals: Goals) -> Stock:
 
 @lru_cache(maxsize=2)
 def _own(goals: Goals) -> Stock:
-    from envs.webshop.catalogue import catalogue
+    from envs.webshop.catalogue import catalogue  # takes a while, and the official files do without
 
     files = catalogue()
-    return build(files.items, files.attributes, files.human_instructions, goals, train=files.train)
+    names = Names(*(f"our own catalogue, {part}" for part in ("items", "attributes", "instructions")))
+    return build(files.items, files.attributes, files.human_instructions, goals, names, files.train)
