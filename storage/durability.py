@@ -15,7 +15,7 @@ from rememberer.errors import StoreError
 log = logging.getLogger(__name__)
 
 _MAGIC = b"LANC"  # the last four bytes of a complete data file or manifest
-_AT_MOST = 3  # versions to set aside: more than can be under way at once is another kind of damage
+_AT_MOST = 2  # versions to set aside: one writer and one who compacts can be under way. More is another damage
 
 
 class Syncer:

@@ -17,6 +17,7 @@ log = logging.getLogger(__name__)
 
 VERSIONS = 50
 """Versions of a table after which it is compacted. Reading slows down with their number, compacting costs a rewrite."""
+_BLINK = 0.1  # seconds that writers may have to wait without a person noticing
 _PAUSE = 30.0  # seconds after a failure, which is a full disk more often than not
 
 
@@ -67,7 +68,13 @@ class Maintenance:
             log.warning("The memory could not be made smaller, so it keeps growing until the next try: %s", problem)
 
     def _tidy(self, table: Table) -> None:
-        # A writer who changes rows always wins over somebody who moves them: then, for once, writers wait.
-        if not (table.compact() or table.compact()):
+        began = time.monotonic()
+        done = table.compact()
+        took = time.monotonic() - began
+        if done and took > _BLINK:
+            table.compact(keep=took)
+        else:
+            # A small table takes no longer than a few commits. And a writer who changes rows always wins over
+            # somebody who moves them: then, for once, writers wait.
             with self._writing.held():
-                table.compact()
+                table.clean()

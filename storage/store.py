@@ -16,6 +16,7 @@ from rememberer.records import Event, Experience
 from rememberer.store import Vector
 from storage import opening
 from storage.complaints import complain
+from storage.durability import write_durably
 from storage.locks import Lock
 from storage.maintenance import Maintenance
 from storage.schema import (
@@ -116,7 +117,7 @@ class LanceStore:
             if missing := [event.id for key, event in by_id.items() if key not in seqs]:
                 raise StoreError(f"The log has no event {missing[0]!r} to replace. Nothing was replaced.")
             with complain(self.path):
-                self._unforgotten.touch()
+                write_durably(self._unforgotten, [])
             numbered = [event.model_copy(update={"seq": seqs[key]}) for key, event in by_id.items()]
             log.overwrite(log_rows(numbered), insert=False)
 

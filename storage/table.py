@@ -114,38 +114,36 @@ class Table:
                 self._connection.drop_table(self.name)
             self._opened = None
 
-    def compact(self) -> bool:
-        """Join files, and remove the versions that were there before. Writers may go on meanwhile.
+    def compact(self, keep: float | None = None) -> bool:
+        """Join files, and remove versions older than `keep` seconds. False when a writer was quicker: nothing was done.
 
-        Returns False when a writer was quicker; then it is to be done again. LanceDB removes files in the same breath
-        as it joins others, which are not on disk yet: hence the two rounds, of which the second spares what the first
-        made.
+        Writers may go on meanwhile. LanceDB removes files in the same breath as it joins others, which are not on disk
+        yet: so some version that is on disk must be younger than `keep`.
         """
-        time.sleep(_AT_ONCE.total_seconds())  # so that the newest version is older than what is made now
-        began = time.monotonic()
         try:
-            self._optimize(_FOREVER)
-            self._optimize(timedelta(seconds=time.monotonic() - began))
+            self._optimize(_FOREVER if keep is None else timedelta(seconds=keep))
         except StoreError as problem:
             if _CONFLICT in str(problem.__cause__):
                 return False
             raise
         return True
 
-    def purge(self) -> None:
-        """Rewrite the files so that they hold nothing but the rows of now. The caller holds both locks."""
-        if not is_begun(self.folder):
-            return
-        with complain(self._home):
-            newest = max(self._lance().list_versions(), key=lambda each: each["version"])
-        if int(newest["metadata"]["total_deletion_files"]):
-            # Joining files alone would leave deleted rows in a file that has few of them.
-            self._commit(self._rewrite)
+    def clean(self) -> None:
+        """Join files, and remove all that the newest version does not need. The caller holds both locks."""
         self._optimize(_FOREVER)
         time.sleep(2 * _AT_ONCE.total_seconds())
         self._optimize(_AT_ONCE, delete_unverified=True)
         with complain(self._home):
             remove_leftovers(self.folder)
+
+    def purge(self) -> None:
+        """Rewrite the files so that they hold nothing but the rows of now. The caller holds both locks."""
+        if not is_begun(self.folder):
+            return
+        # Joining files is not enough: it leaves deleted rows in a file that has few of them. And the newest version
+        # may say by which condition rows were deleted: another one has to follow.
+        self._commit(self._rewrite)
+        self.clean()
         if self.versions != 1:
             raise StoreError(
                 f"Old versions of {self.folder} could not be removed, so what was forgotten is still in its files. "

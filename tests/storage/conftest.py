@@ -135,6 +135,20 @@ def child() -> Iterator[Callable[..., Child]]:
         process.communicate()
 
 
+def tell(process: Child, line: object) -> None:
+    """Write a line to a child process."""
+    assert process.stdin
+    process.stdin.write(f"{line}\n")
+    process.stdin.flush()
+
+
+def says(process: Child) -> str:
+    """The next whole line from a child process; empty when it has ended."""
+    assert process.stdout
+    line = process.stdout.readline()
+    return line[:-1] if line.endswith("\n") else ""
+
+
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of 6 MB of its own. `remount` changes it."""

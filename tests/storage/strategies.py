@@ -1,0 +1,157 @@
+"""Any log that a user could have, for hypothesis: events of every type, texts of every kind."""
+
+from datetime import UTC, datetime
+
+from hypothesis import strategies as st
+
+from rememberer.records import (
+    ActionText,
+    ActionValue,
+    Body,
+    Candidate,
+    Decided,
+    Decision,
+    EpisodeEnded,
+    EpisodeStarted,
+    Event,
+    Experience,
+    Forgotten,
+    Imported,
+    ImportedAction,
+    Labelled,
+    LabelWithdrawn,
+    LearningSettings,
+    Observed,
+    Pinned,
+    Proposal,
+    Proposed,
+    Recalled,
+    State,
+)
+
+# Half pairs too: pages have them, and they are no UTF-8.
+texts = st.text(st.characters(exclude_categories=()), max_size=20)
+several_texts = st.lists(texts, max_size=3).map(tuple)
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+steps = st.integers(1, 20)
+counts = st.integers(1, 10**6)
+times = st.datetimes(timezones=st.just(UTC), min_value=datetime(1970, 1, 1), max_value=datetime(2200, 1, 1))
+
+states = st.builds(
+    State,
+    env=texts,
+    task=texts,
+    observation=texts,
+    kind=texts,
+    actions=st.lists(st.builds(ActionText, text=texts, label=texts, kind=texts, typed=st.booleans()), max_size=3),
+    forgotten=texts,
+)
+settings = st.builds(
+    LearningSettings,
+    n=st.none() | counts,
+    gamma=st.floats(0, 1),
+    alpha=st.none() | st.floats(0, 1, exclude_min=True),
+    step_penalty=numbers,
+    beta=numbers,
+)
+candidates = st.builds(
+    Candidate,
+    action=texts,
+    label=texts,
+    value=st.none() | numbers,
+    visits=counts,
+    reason=texts,
+    evidence=several_texts,
+)
+proposals = st.builds(
+    Proposal,
+    candidates=st.lists(candidates, max_size=3),
+    recalled=st.lists(st.builds(Recalled, key=texts, similarity=numbers, used=st.booleans()), max_size=3),
+    prompt=texts,
+    reply=texts,
+    seconds=numbers,
+)
+decisions = st.builds(
+    Decision,
+    step=steps,
+    kind=st.sampled_from(["approve", "choose", "override", "reject", "stop"]),
+    action=texts,
+    hint=texts,
+    proposed=texts,
+)
+imported_actions = st.builds(ImportedAction, action=texts, q=numbers, visits=counts, mean_reward=numbers, reason=texts)
+
+of_episodes: st.SearchStrategy[Body] = st.one_of(
+    st.builds(Proposed, step=steps, proposal=proposals),
+    st.builds(Decided, decision=decisions),
+    st.builds(
+        Observed,
+        step=steps,
+        action=texts,
+        reward=numbers,
+        state=states,
+        terminated=st.booleans(),
+        truncated=st.booleans(),
+        invalid=st.booleans(),
+        reason=texts,
+        nearest=texts,
+    ),
+    st.builds(EpisodeEnded, reason=texts),
+    st.builds(Labelled, step=steps, value=st.floats(-1, 1), comment=texts),
+    st.builds(LabelWithdrawn, step=steps),
+)
+of_no_episode: st.SearchStrategy[Body] = st.one_of(
+    st.builds(
+        Imported,
+        state=states,
+        actions=st.lists(imported_actions, max_size=3),
+        history=several_texts,
+        visits=counts,
+        source=texts,
+    ),
+    st.builds(Pinned, key=texts, pinned=st.booleans()),
+    st.builds(Forgotten, stand_ins=several_texts),
+)
+starts = st.builds(
+    EpisodeStarted, env=texts, task_id=texts, task=texts, seed=st.integers(), learning=settings, state=states
+)
+
+
+@st.composite
+def logs(draw: st.DrawFn, user: str) -> list[Event]:
+    """A user's log as it is appended: in order, without numbers."""
+    bodies: list[tuple[str, Body]] = [("", body) for body in draw(st.lists(of_no_episode, max_size=2))]
+    for episode in draw(st.lists(texts, max_size=2, unique=True)):
+        bodies += [(episode, body) for body in [draw(starts), *draw(st.lists(of_episodes, max_size=5))]]
+    ids = draw(st.lists(texts, min_size=len(bodies), max_size=len(bodies), unique=True))
+    return [
+        Event(id=id, user=user, episode=episode, time=draw(times), body=body)
+        for id, (episode, body) in zip(ids, bodies, strict=True)
+    ]
+
+
+experiences = st.builds(
+    Experience,
+    state=states,
+    actions=st.lists(
+        st.builds(
+            ActionValue,
+            action=texts,
+            q=numbers,
+            visits=st.integers(0, 10**6),
+            mean_reward=numbers,
+            reason=texts,
+            rejections=several_texts,
+            labels=st.lists(st.floats(-1, 1), max_size=3).map(tuple),
+        ),
+        max_size=3,
+    ),
+    history=several_texts,
+    mean_last_reward=numbers,
+    visits=counts,
+    created=times,
+    updated=times,
+    origin=texts,
+    pinned=st.booleans(),
+    episodes=several_texts,
+)

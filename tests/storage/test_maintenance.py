@@ -1,0 +1,133 @@
+"""The folder stays small with nobody calling anything, and what was forgotten is in no file."""
+
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rememberer.records import Pinned
+from storage import LanceStore, export_log
+from storage.schema import fingerprint
+from tests.storage.conftest import episode, event, experience, open_store
+
+SECRET = "Rosenholz-Schatulle 4711"
+
+
+def test_single_appends_leave_few_versions_and_files(lance: LanceStore) -> None:
+    log = [each for number in range(300) for each in episode(name=str(number))]
+    for each in log[:1500]:
+        lance.append([each])
+    lance.close()
+    with closing(open_store(lance.path)) as store:
+        left = store.stats().log
+        assert [each.id for each in store.events("me")] == [each.id for each in log[:1500]]
+        store.forget_files()
+        least = store.stats().log
+    assert left.rows == least.rows == 1500
+    assert left.versions <= 100
+    assert left.files <= 400
+    assert left.bytes <= 3 * least.bytes
+    assert (least.versions, least.files) == (1, 4)
+
+
+def test_a_table_that_takes_long_to_compact_is_compacted_beside_its_writers(
+    lance: LanceStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.maintenance._BLINK", 0.0)  # as if it had a hundred thousand rows
+    log = [each for number in range(60) for each in episode(name=str(number))]
+    for each in log[:300]:
+        lance.append([each])
+    lance.close()
+    with closing(open_store(lance.path)) as store:
+        assert [each.id for each in store.events("me")] == [each.id for each in log[:300]]
+        assert store.stats().log.versions <= 100
+        assert store.stats().log.files <= 400
+
+
+def test_experiences_that_change_all_the_time_stay_small(lance: LanceStore) -> None:
+    lance.put_experiences("me", [experience(str(number)) for number in range(200)])
+    for step in range(150):
+        lance.put_experiences("me", [experience(str(step % 200), q=step)])
+    lance.close()
+    with closing(open_store(lance.path)) as store:
+        assert store.stats().experiences.rows == 200
+        assert store.stats().experiences.versions <= 100
+        assert {each.actions[0].q for each in store.experiences("me")} >= set(range(150))
+
+
+def _files_with(folder: Path, text: str) -> list[str]:
+    raw = text.encode()
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return sorted(str(path.relative_to(folder)) for path in files if raw in path.read_bytes())
+
+
+@pytest.mark.parametrize("others", [0, 3000])
+def test_what_was_forgotten_is_in_no_file_and_the_others_are_untouched(
+    lance: LanceStore, tmp_path: Path, others: int
+) -> None:
+    with_secret = experience(f"page with {SECRET}", task=SECRET)
+    lance.append([event("you", body=Pinned(key=f"k{number}")) for number in range(others)])
+    lance.append(episode("you"))
+    lance.put_experiences("you", [experience()])
+    lance.put_vectors("you", {"their text": np.ones(3, np.float32)})
+    stored = lance.append(episode("me", task=SECRET))
+    lance.put_experiences("me", [with_secret, experience()])
+    lance.put_vectors("me", {SECRET: np.ones(3, np.float32), "text": np.ones(3, np.float32)})
+    export_log(lance, "you", tmp_path / "before.jsonl")
+    files = {path for path in lance.path.rglob("*.lance") if path.is_file()}
+    # The test would not notice anything if the text were compressed: it is found before.
+    assert {name.split(".")[0] for name in _files_with(lance.path, SECRET)} == {"log", "experiences", "vectors"}
+
+    assert _files_with(lance.path, fingerprint("me", SECRET))
+    assert _files_with(lance.path, fingerprint("me", with_secret.key))
+    redacted = episode("me", task="(forgotten)")
+    lance.replace("me", [new.model_copy(update={"id": old.id}) for old, new in zip(stored, redacted, strict=True)])
+    lance.drop_experiences("me", [with_secret.key])
+    lance.drop_vectors("me", [SECRET])
+    lance.forget_files()
+
+    assert _files_with(lance.path, SECRET) == []
+    for name in (with_secret.key, SECRET):  # nor can a guess be confirmed by its fingerprint
+        assert _files_with(lance.path, fingerprint("me", name)) == []
+    assert not files & set(lance.path.rglob("*"))
+    assert [each.body for each in lance.events("me")] == [each.body for each in redacted]
+    assert lance.experiences("me") == [experience()]
+    assert list(lance.vectors("me")) == ["text"]
+    export_log(lance, "you", tmp_path / "after.jsonl")
+    assert (tmp_path / "after.jsonl").read_bytes() == (tmp_path / "before.jsonl").read_bytes()
+    assert lance.experiences("you") == [experience()]
+    assert list(lance.vectors("you")) == ["their text"]
+    assert {each.versions for each in (lance.stats().log, lance.stats().experiences, lance.stats().vectors)} == {1}
+
+
+def test_forgetting_that_was_cut_short_is_finished_on_opening(tmp_path: Path) -> None:
+    folder = tmp_path / "memory"
+    with closing(open_store(folder)) as store:
+        stored = store.append(episode(task=SECRET))
+        redacted = episode(task="(forgotten)")
+        store.replace("me", [new.model_copy(update={"id": old.id}) for old, new in zip(stored, redacted, strict=True)])
+        assert _files_with(folder, SECRET)
+    with closing(open_store(folder)) as store:
+        assert _files_with(folder, SECRET) == []
+        assert [each.body for each in store.events("me")] == [each.body for each in redacted]
+
+
+def test_half_written_files_of_the_killed_are_removed(lance: LanceStore) -> None:
+    lance.append([event()])
+    for place, name in (("data", ".tmpAbCdEf"), ("_versions", "123.manifest#1"), ("_transactions", ".tmpXyZ")):
+        (lance.path / "log.lance" / place / name).write_text(SECRET)
+    lance.forget_files()
+    assert _files_with(lance.path, SECRET) == []
+    assert len(lance.events("me")) == 1
+
+
+def test_stats_count_what_is_there(lance: LanceStore) -> None:
+    lance.append(episode())
+    lance.put_experiences("me", [experience("one"), experience("two")])
+    stats = lance.stats()
+    assert (stats.log.rows, stats.experiences.rows, stats.vectors.rows) == (len(episode()), 2, 0)
+    on_disk = [path for path in lance.path.glob("*.lance/**/*") if path.is_file()]
+    counted = [stats.log, stats.experiences, stats.vectors]
+    assert sum(each.files for each in counted) == len(on_disk)
+    assert sum(each.bytes for each in counted) == sum(path.stat().st_size for path in on_disk)
