@@ -68,13 +68,13 @@ class Maintenance:
             log.warning("The memory could not be made smaller, so it keeps growing until the next try: %s", problem)
 
     def _tidy(self, table: Table) -> None:
-        began = time.monotonic()
-        done = table.compact()
-        took = time.monotonic() - began
-        if done and took > _BLINK:
-            table.compact(keep=took)
-        else:
-            # A small table takes no longer than a few commits. And a writer who changes rows always wins over
-            # somebody who moves them: then, for once, writers wait.
+        for last in (False, False, True):
+            began = time.monotonic()
+            version = table.compact()
+            quick = time.monotonic() - began < _BLINK
             with self._writing.held():
-                table.clean()
+                # What was written meanwhile is joined again in here, while writers wait. That is nothing after a pause
+                # and little in a small table. In a large one that is written to all the time they wait in the end.
+                if quick or version == table.version() or last:
+                    table.clean()
+                    return

@@ -28,8 +28,8 @@ def check(folder: Path) -> None:
         raise WrongStore(f"{folder} is a file; a folder was expected. Choose another with REMEMBERER_HOME.")
     with complain(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        content = sorted(path.name for path in folder.iterdir())
-    if IDENTITY not in content and (strange := [name for name in content if name not in _OURS_BEFORE_IDENTITY]):
+        strange = sorted({path.name for path in folder.iterdir()} - _OURS_BEFORE_IDENTITY)
+    if strange and not (folder / IDENTITY).exists():
         raise WrongStore(
             f"{folder} is no memory of this program: it has no {IDENTITY} but {', '.join(strange[:3])}"
             f"{' ...' if len(strange) > 3 else ''}. Choose an empty folder with REMEMBERER_HOME."

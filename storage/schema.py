@@ -100,8 +100,8 @@ def experience_rows(user: str, experiences: Iterable[Experience]) -> pa.Table:
         each.key: {
             "id": fingerprint(user, each.key),
             "user": fingerprint(user),
-            "env": _readable(each.state.env),
-            "kind": _readable(each.state.kind),
+            "env": _plain(each.state.env),
+            "kind": _plain(each.state.kind),
             "created": each.created,
             "updated": each.updated,
             "q_max": max((row.q for row in each.actions if row.visits), default=None),
@@ -192,5 +192,5 @@ def _text(raw: Any) -> str:
     return str(raw, "utf-8", "surrogatepass")
 
 
-def _readable(text: str) -> str:
+def _plain(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -68,17 +69,17 @@ class LanceStore:
         self._owner = Lock(self.path / opening.OWNER)
         self._writing = Lock(self.path / opening.WRITING)
         self._closed = False
+        connection = connect(self.path)
+        self._log, self._experiences, self._vectors = tables = [
+            Table(connection, self.path, name) for name in ("log", "experiences", "vectors")
+        ]
         with self._owner.held(), self._writing.held():
             same_model = opening.identify(self.path, embedding_model, reembed)
-            connection = connect(self.path)
-            self._log, self._experiences, self._vectors = tables = [
-                Table(connection, self.path, name) for name in ("log", "experiences", "vectors")
-            ]
+            for table in tables:
+                table.mend()
             if not same_model:
                 self._vectors.drop()
                 opening.adopt(self.path, embedding_model)
-            for table in tables:
-                table.mend()
             self._log.create(LOG)
             self._experiences.create(EXPERIENCES)
             if self._unforgotten.exists():
@@ -104,8 +105,8 @@ class LanceStore:
         where = f"user = '{fingerprint(user)}' AND seq > {int(after)}"
         if episode is not None:
             where += f" AND episode = '{fingerprint(episode)}'"
-        rows = self._table(self._log).read(["seq", "payload"], where).sort_by("seq")
-        return records(Event, rows["payload"].to_pylist())
+        rows = self._table(self._log).read(["seq", "payload"], where)
+        return records(Event, [payload for _, payload in sorted(_pairs(rows, "seq", "payload"))])
 
     def replace(self, user: str, events: Sequence[Event]) -> None:
         """See `Store.replace`. Raises `StoreError` for an event that the log does not have; then none is replaced."""
@@ -267,5 +268,5 @@ def _in(column: str, keys: Iterable[str]) -> str:
     return f"{column} IN ({', '.join(repr(key) for key in keys)})"
 
 
-def _pairs(rows: pa.Table, key: str, value: str) -> Iterator[tuple[str, int]]:
+def _pairs(rows: pa.Table, key: str, value: str) -> Iterator[tuple[Any, Any]]:
     return zip(rows[key].to_pylist(), rows[value].to_pylist(), strict=True)

@@ -39,7 +39,8 @@ def connect(folder: Path) -> Any:
     import lancedb
 
     # Interval 0: every read looks for what other processes wrote.
-    return lancedb.connect(folder, read_consistency_interval=timedelta(0))
+    with complain(folder):
+        return lancedb.connect(folder, read_consistency_interval=timedelta(0))
 
 
 class Table:
@@ -109,27 +110,35 @@ class Table:
 
     def drop(self) -> None:
         """Remove the table with its files, if there is one."""
-        with complain(self._home), suppress(FileNotFoundError):
+        with complain(self._home):
             if is_begun(self.folder):
                 self._connection.drop_table(self.name)
-            self._opened = None
+        self._opened = None
 
-    def compact(self, keep: float | None = None) -> bool:
-        """Join files, and remove versions older than `keep` seconds. False when a writer was quicker: nothing was done.
+    def version(self) -> int:
+        """The number of the newest version, whoever made it."""
+        with complain(self._home):
+            return int(self._lance().version)
 
-        Writers may go on meanwhile. LanceDB removes files in the same breath as it joins others, which are not on disk
-        yet: so some version that is on disk must be younger than `keep`.
+    def compact(self) -> int | None:
+        """Join files and return the version then; None when a writer was quicker: then nothing was done.
+
+        Writers may go on meanwhile. Nothing is removed: that is `clean`'s.
         """
         try:
-            self._optimize(_FOREVER if keep is None else timedelta(seconds=keep))
+            self._optimize(_FOREVER)
         except StoreError as problem:
             if _CONFLICT in str(problem.__cause__):
-                return False
+                return None
             raise
-        return True
+        return self.version()
 
     def clean(self) -> None:
-        """Join files, and remove all that the newest version does not need. The caller holds both locks."""
+        """Join files, and remove all that the newest version does not need. The caller holds both locks.
+
+        LanceDB removes files in the same breath as it joins others, before those are on disk: so it joins first, and
+        has nothing more to join when it removes.
+        """
         self._optimize(_FOREVER)
         time.sleep(2 * _AT_ONCE.total_seconds())
         self._optimize(_AT_ONCE, delete_unverified=True)
@@ -176,7 +185,7 @@ class Table:
         """Whether all files of the newest version can be read."""
         try:
             connect(self._home).open_table(self.name).search().select(["id"]).to_arrow()
-        except (OSError, RuntimeError, ValueError):
+        except (StoreError, OSError, RuntimeError, ValueError):
             return False
         return True
 

@@ -30,7 +30,7 @@ from rememberer.records import (
 )
 
 # Half pairs too: pages have them, and they are no UTF-8.
-texts = st.text(st.characters(exclude_categories=()), max_size=20)
+texts = st.text(st.characters() | st.characters(categories=["Cs"]), max_size=20)
 several_texts = st.lists(texts, max_size=3).map(tuple)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 steps = st.integers(1, 20)

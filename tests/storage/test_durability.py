@@ -60,22 +60,23 @@ def test_what_maintenance_joins_is_synced_before_it_removes_what_it_joined(
     tmp_path: Path, synced: set[Path], monkeypatch: pytest.MonkeyPatch, blink: float
 ) -> None:
     monkeypatch.setattr("storage.maintenance._BLINK", blink)
-    removed_too_early: list[set[str]] = []
+    removals: list[set[Path]] = []
     with closing(open_store(tmp_path)) as store:
         table = store._log
         optimize: Callable[..., None] = table._optimize
 
-        def check(*arguments: object, **more: object) -> None:
-            before = set(table.folder.rglob("*.lance"))
+        def watch(*arguments: object, **more: object) -> None:
+            before, safe = set(table.folder.rglob("*.lance")), set(synced)
             optimize(*arguments, **more)
-            if before - set(table.folder.rglob("*.lance")):
-                removed_too_early.append({path.name for path in before - synced})
+            left = set(table.folder.rglob("*.lance"))
+            if before - left:
+                removals.append(left - safe)
 
-        monkeypatch.setattr(table, "_optimize", check)
+        monkeypatch.setattr(table, "_optimize", watch)
         for _ in range(120):
             store.append([event()])
-    assert removed_too_early
-    assert not any(removed_too_early)
+    assert removals
+    assert not any(removals)
     assert _unsynced(tmp_path, synced) == set()
 
 

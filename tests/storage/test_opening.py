@@ -225,3 +225,10 @@ def test_a_closed_store_says_so(lance: LanceStore) -> None:
     ):
         with pytest.raises(StoreError, match=r"was closed\. Open it again"):
             use()
+
+
+def test_an_event_that_is_not_there_cannot_be_replaced(lance: LanceStore) -> None:
+    stored = lance.append([event("me"), event("you")])
+    with pytest.raises(StoreError, match="Nothing was replaced"):
+        lance.replace("me", stored)
+    assert lance.events("me") == stored[:1]

@@ -7,7 +7,10 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from storage import LanceStore
+from storage.table import _again, connect
 from tests.storage.conftest import Child, event, open_store, says
 
 KILLS = int(os.environ.get("KILLS", "8"))
@@ -69,14 +72,26 @@ def test_one_sees_what_another_wrote(tmp_path: Path) -> None:
 
 def test_reading_goes_on_while_another_process_compacts(tmp_path: Path, child: Callable[..., Child]) -> None:
     folder = tmp_path / "memory"
-    writing = child("append", folder, "me", "busy", 0, 250)
-    assert says(writing) == "0"
-    with closing(LanceStore(folder, embedding_model="a-model")) as store:
-        seen = 0
-        while writing.poll() is None:
-            events = store.events("me")
-            assert [each.seq for each in events] == list(range(len(events)))
-            assert len(events) >= seen
-            seen = len(events)
-        writing.communicate()
-        assert len(store.events("me")) == 250
+    with closing(open_store(folder)) as store:
+        first = store.append([event() for _ in range(2000)])
+        compacting = child("compact", folder)
+        seen = len(first)
+        while says(compacting):
+            for _ in range(5):
+                events = store.events("me")
+                assert [each.seq for each in events] == list(range(len(events)))
+                assert len(events) >= seen
+                seen = len(events)
+        assert seen > len(first)
+
+
+def test_what_another_removes_while_it_is_read_is_read_again(lance: LanceStore) -> None:
+    lance.append([event()])
+    old = connect(lance.path).open_table("log")
+    old.checkout(old.version)
+    lance.append([event()])
+    lance.forget_files()
+    answers = iter([old.search().to_arrow, lambda: lance.events("me")])
+    assert len(_again(lambda: next(answers)())) == 2
+    with pytest.raises(RuntimeError, match="Not found"):
+        old.search().to_arrow()
