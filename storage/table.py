@@ -16,6 +16,7 @@ from storage.complaints import complain
 from storage.durability import Syncer, is_begun, mend, remove_leftovers
 
 _TRIES = 10
+_CACHE = 16 << 20  # bytes
 _CONFLICT = "commit conflict"
 _FOREVER = timedelta(days=10_000)
 _AT_ONCE = timedelta(milliseconds=2)  # LanceDB warns of 0, as other processes may read; ours read again
@@ -38,9 +39,11 @@ def connect(folder: Path) -> Any:
     os.environ.setdefault("LANCEDB_LOG", "error")
     import lancedb
 
+    # Left alone, the cache keeps what every version consisted of, up to a gigabyte.
+    session = lancedb.Session(index_cache_size_bytes=_CACHE, metadata_cache_size_bytes=_CACHE)
     # Interval 0: every read looks for what other processes wrote.
     with complain(folder):
-        return lancedb.connect(folder, read_consistency_interval=timedelta(0))
+        return lancedb.connect(folder, read_consistency_interval=timedelta(0), session=session)
 
 
 class Table:
