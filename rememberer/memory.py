@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 import envs
 from rememberer.embedding import CachedEncoder, Encoder, SentenceEncoder
-from rememberer.errors import SessionError, UnknownExperience
+from rememberer.errors import NoSuchStep, SessionError, UnknownEpisode, UnknownExperience
 from rememberer.forgetting import redact
 from rememberer.learning import EpisodeTrace, Learner, Target, Transition
 from rememberer.policy import Retrieved
-from rememberer.records import Body, Change, Event, Experience, Forgotten, Pinned, State
+from rememberer.records import Body, Change, Event, Experience, Forgotten, Labelled, LabelWithdrawn, Pinned, State
 from rememberer.similarity import Index, KindTable, Similarity
 from rememberer.store import Store
 
@@ -131,6 +131,24 @@ class Memory:
         with self._lock:
             return {step: value for (owner, step), value in self._learner.labels.items() if owner == episode}
 
+    def label(self, episode: str, step: int, value: float, *, by: str = "person", comment: str = "") -> list[Change]:
+        """Reward an executed step of an episode, open or closed, with -1 to 1; it replaces an earlier label.
+
+        Returns the values that moved. On disk: one event, and the rows of the view that moved. Raises `NoSuchStep`,
+        `UnknownEpisode`, and `SessionError` for another value; then nothing is written.
+        """
+        self._check_step(episode, step)
+        if not -1 <= value <= 1:
+            raise SessionError(f"A reward is a number from -1 to 1, but it was {value}. Nothing was changed.")
+        return self.write([Labelled(step=step, value=value, by=by, comment=comment)], episode)
+
+    def withdraw(self, episode: str, step: int) -> list[Change]:
+        """Take the label of a step back. Returns, writes and raises like `label`; `NoSuchStep` also without one."""
+        self._check_step(episode, step)
+        if step not in self.labels(episode):
+            raise NoSuchStep(f"Step {step} has no reward of yours to take back.")
+        return self.write([LabelWithdrawn(step=step)], episode)
+
     def v(self, key: str) -> float | None:
         """V of a recorded state from settled targets; None when there is none."""
         with self._lock:
@@ -178,6 +196,16 @@ class Memory:
             self._mend_view()
             self._index_new()
             return len(self)
+
+    def _check_step(self, episode: str, step: int) -> None:
+        with self._lock:
+            trace = self._learner.episodes.get(episode)
+            done = [each.step for each in trace.transitions] if trace else []
+        if trace is None:
+            raise UnknownEpisode(f"There is no task {episode!r} in the memory of {self.user!r}.")
+        if step not in done:
+            taken = f"Steps 1 to {len(done)} were" if done else "No step was"
+            raise NoSuchStep(f"There is no step {step} to reward. {taken} taken in this task.")
 
     def _restart(self) -> None:
         self._learner, self._seq, self._indexes, self._unindexed = Learner(), -1, {}, {}

@@ -1,0 +1,383 @@
+"""One episode, one action at a time, with a person in the loop: the state machine between world, policy and memory.
+
+    propose -> [proposed] -> decide -> [decided] -> env.step -> [observed] -> memory learns -> propose ...
+
+What is in brackets is an event on disk, written before what follows. So an episode can be taken up where it stands
+after a reload, a restart or a kill -9, and nothing is executed twice: a decision answers one step, and its event has an
+id made of episode and step, which the log takes once.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Self
+
+import envs
+from envs.base import OWN_TASK
+from rememberer.approval import Approver
+from rememberer.errors import AlreadyAnswered, Cancelled, NotAvailable, SessionError, UnknownEpisode
+from rememberer.memory import Memory
+from rememberer.policy import Policy, Situation
+from rememberer.records import (
+    Body,
+    Change,
+    Decided,
+    Decision,
+    EpisodeEnded,
+    EpisodeStarted,
+    LearningSettings,
+    Observed,
+    Proposal,
+    Proposed,
+    Recalled,
+    State,
+    new_id,
+)
+from rememberer.transcript import Transcript, Turn
+
+RETRIEVED = 50
+"""Experiences that a policy gets to see."""
+RECALLED = 8
+"""Of these, the experiences that a person gets to see."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a decision: the step (None when nothing was executed) and the values that moved."""
+
+    observed: Observed | None
+    changes: list[Change] = field(default_factory=list)
+
+
+class Session:
+    """An episode under way. Made by `start` and `resume`; all methods may be called from several threads.
+
+    `policy` may be exchanged at any time; `candidates` is how many actions it is asked for.
+    """
+
+    def __init__(
+        self, memory: Memory, env: envs.TextEnv, policy: Policy, transcript: Transcript, candidates: int = 5
+    ) -> None:
+        self.memory = memory
+        self.policy = policy
+        self.transcript = transcript
+        self.candidates = candidates
+        self._env = env
+        self._ready = False
+        """Whether the world stands where the transcript does."""
+        self._stops = 0
+        self._lock = threading.RLock()
+
+    @classmethod
+    def start(
+        cls,
+        memory: Memory,
+        env: envs.TextEnv,
+        task_id: str,
+        policy: Policy,
+        *,
+        seed: int = 0,
+        learning: LearningSettings | None = None,
+        step_limit: int | None = None,
+        candidates: int = 5,
+        data: str = "",
+    ) -> Self:
+        """Begin an episode: a task of `env.tasks()`, or `own:` and an instruction. On disk: its first event.
+
+        `step_limit` None: what the environment says. `data`: where the environment's files came from, to be found
+        again. Raises `UnknownTask`.
+        """
+        observation = env.reset(task_id, seed)
+        task = next((each.text for each in env.tasks() if each.id == task_id), task_id.removeprefix(OWN_TASK).strip())
+        started = EpisodeStarted(
+            env=env.name,
+            task_id=task_id,
+            task=task,
+            seed=seed,
+            data=data,
+            policy=policy.name,
+            step_limit=step_limit or env.step_limit,
+            learning=learning or LearningSettings(),
+            state=State.of(env.name, task, observation),
+        )
+        episode = new_id()
+        events, _ = memory.append([started], episode)
+        session = cls(memory, env, policy, Transcript(events), candidates)
+        session._ready = True
+        return session
+
+    @classmethod
+    def resume(cls, memory: Memory, env: envs.TextEnv, episode: str, policy: Policy, *, candidates: int = 5) -> Self:
+        """Take up an episode where it stands. Raises `UnknownEpisode`.
+
+        An open one is replayed in `env`, and a decision without an outcome is executed. Where the world cannot be
+        replayed, the episode ends here, and such a decision's outcome is unknown. Raises `SessionError` when the world
+        is not what it was.
+        """
+        session = cls(memory, env, policy, transcript_of(memory, episode), candidates)
+        if not session.ended:
+            # Another process may be taking it up at the same moment; then its outcome counts.
+            with suppress(AlreadyAnswered):
+                session.carry_on()
+        return session
+
+    @property
+    def episode(self) -> str:
+        return self.transcript.episode
+
+    @property
+    def ended(self) -> str:
+        """See `Transcript.ended`."""
+        return self.transcript.ended
+
+    @property
+    def turn(self) -> Turn:
+        return self.transcript.turn
+
+    def propose(self, show: Callable[[str], None] = lambda text: None, *, again: bool = False) -> Proposal:
+        """Return the proposal that waits, or make one; `again` makes another one in its place.
+
+        `show` is given the reasoning while a model writes it. On disk: one event. Raises `ModelError`, `Cancelled`
+        after `cancel`; then nothing is written and it can be asked again.
+        """
+        with self._lock:
+            self._check_open()
+            turn, stops = self.turn, self._stops
+            if turn.waiting and not again:
+                return turn.waiting
+            if turn.decision:
+                raise AlreadyAnswered(f"Step {turn.step} was answered already and is being executed.")
+            situation = self._situation(turn, stops, show)
+            number = len(turn.proposals)
+        began = time.monotonic()
+        retrieved = self.memory.retrieve(turn.state, RETRIEVED, self.episode)
+        proposal = self.policy.propose(situation, retrieved, self.candidates)
+        recalled = tuple(
+            Recalled(key=each.experience.key, similarity=each.similarity, used=each.used)
+            for each in retrieved[:RECALLED]
+        )
+        proposal = proposal.model_copy(update={"recalled": recalled, "seconds": time.monotonic() - began})
+        with self._lock:
+            if self._stops != stops or self.turn is not turn or turn.decision or self.ended:
+                raise Cancelled("Stopped: nothing was proposed.")
+            # Whoever came first with this number, in this process or another, has made the proposal that counts.
+            name = f"{self.episode}-{turn.step}-proposed-{number}"
+            self._write([Proposed(step=turn.step, proposal=proposal)], [name])
+            if not self.turn.waiting:
+                raise AlreadyAnswered(f"Step {turn.step} was answered meanwhile, from another window.")
+            return self.turn.waiting
+
+    def decide(self, decision: Decision) -> Outcome:
+        """Answer the proposal of a step, and execute what was decided. Exactly one answer to a step counts.
+
+        `approve`: `action` may name the first candidate as it was seen. `choose`: another candidate. `override`:
+        anything that can be done now. `reject`: nothing is executed, `propose` makes another proposal with `hint` in
+        mind. `stop`: the episode ends, truncated.
+
+        On disk: the decision, then the outcome and the values that it moves. Raises, with nothing executed or written:
+        `AlreadyAnswered`, `NotAvailable` (the message lists what can be done), `SessionError`.
+        """
+        with self._lock:
+            return self._decide(decision)
+
+    def run(self, approver: Approver, show: Callable[[str], None] = lambda text: None) -> None:
+        """Propose, and execute as long as `approver` answers. Returns when it does not, or the episode has ended.
+
+        Raises what `propose` and `decide` raise; `Cancelled` after `cancel`.
+        """
+        stops = self._stops
+        while not self.ended:
+            proposal = self.propose(show)
+            decision = approver.review(self.turn.step, proposal)
+            if decision is None:
+                return
+            with self._lock:
+                if self._stops != stops:
+                    raise Cancelled("Stopped: nothing more is done.")
+                self._decide(decision)
+
+    def carry_on(self) -> None:
+        """Bring the world to where the transcript stands, and execute the decision that has no outcome, if any.
+
+        For after a restart, or when executing failed. See `resume`.
+        """
+        with self._lock:
+            self._check_open()
+            decision = self.turn.decision
+            if self._env.replayable:
+                self._replay()
+                if decision:
+                    self._execute(decision)
+            elif decision:
+                unknown = Observed(
+                    step=self.turn.step,
+                    action=decision.action,
+                    reward=0.0,
+                    state=self.turn.state,
+                    truncated=True,
+                    outcome_unknown=True,
+                )
+                self._write([unknown], [f"{self.episode}-{self.turn.step}-observed"])
+            elif not self._ready:
+                self._write([EpisodeEnded(reason="The world was lost.")], [f"{self.episode}-ended"])
+
+    def label(self, step: int, value: float, *, by: str = "person", comment: str = "") -> list[Change]:
+        """See `Memory.label`."""
+        return self.memory.label(self.episode, step, value, by=by, comment=comment)
+
+    def withdraw(self, step: int) -> list[Change]:
+        """See `Memory.withdraw`."""
+        return self.memory.withdraw(self.episode, step)
+
+    def cancel(self) -> None:
+        """Stop work under way: when this returns, no proposal and no step of `propose` or `run` comes any more.
+
+        The episode stays open.
+        """
+        with self._lock:
+            self._stops += 1
+
+    def close(self) -> None:
+        """Stop work and let go of the world. The episode stays open and can be resumed."""
+        self.cancel()
+        self._env.close()
+
+    def _situation(self, turn: Turn, stops: int, show: Callable[[str], None]) -> Situation:
+        rewards = self.transcript.rewards
+        return Situation(
+            state=turn.state,
+            grammar=self._env.grammar,
+            last_actions=self.transcript.actions,
+            last_reward=rewards[-1] if rewards else 0.0,
+            total_reward=sum(rewards),
+            refused=tuple(dict.fromkeys(each.proposed for each in turn.rejections if each.proposed)),
+            hint=turn.rejections[-1].hint if turn.rejections else "",
+            seed=self.transcript.started.seed,
+            cancelled=lambda: self._stops != stops,
+            show=show,
+        )
+
+    def _decide(self, decision: Decision) -> Outcome:
+        self._check_open()
+        turn = self.turn
+        if decision.step != turn.step or turn.decision:
+            raise AlreadyAnswered(
+                f"Step {decision.step} was answered already; nothing was done twice."
+                if decision.step <= turn.step
+                else f"Step {decision.step} is not there yet; this is step {turn.step}."
+            )
+        decision = self._resolve(decision, turn)
+        bodies: list[Body] = [Decided(decision=decision)]
+        if decision.kind == "stop":
+            stopped = f"{self.episode}-ended"
+            return Outcome(None, self._write([*bodies, EpisodeEnded()], [f"{stopped}-decided", stopped]))
+        if decision.kind == "reject":
+            name = f"{self.episode}-{turn.step}-rejected-{len(turn.rejections)}"
+            return Outcome(None, self._write(bodies, [name]))
+        changes = self._write(bodies, [f"{self.episode}-{turn.step}-decided"])
+        outcome = self._execute(decision)
+        return Outcome(outcome.observed, [*changes, *outcome.changes])
+
+    def _resolve(self, decision: Decision, turn: Turn) -> Decision:
+        """Check a decision against what is proposed and what can be done, and complete it."""
+        if decision.kind == "stop":
+            return decision
+        actions = [each.action for each in turn.waiting.candidates] if turn.waiting else []
+        first = actions[0] if actions else ""
+        kind, action = decision.kind, decision.action.strip()
+        if kind in ("approve", "reject"):
+            if not first and kind == "approve":
+                raise SessionError("There is no proposal to approve. Type an action, or ask for a proposal.")
+            if not turn.waiting or (decision.proposed or action or first) != first:
+                raise AlreadyAnswered(f"The proposal of step {turn.step} has been replaced by another; look again.")
+            action = first if kind == "approve" else ""
+        elif kind == "choose" and action not in actions:
+            raise NotAvailable(f"{action!r} is not among the candidates: {'; '.join(actions) or 'there are none'}.")
+        elif kind == "override":
+            action = self._available(action, turn.state)
+            kind = "approve" if action == first else "choose" if action in actions else "override"
+        return decision.model_copy(update={"kind": kind, "action": action, "proposed": first})
+
+    @staticmethod
+    def _available(action: str, state: State) -> str:
+        """Return `action` as the world spells it."""
+        available = [envs.Action(each.text, each.label, each.kind, each.typed) for each in state.actions]
+        found = envs.matches(available, action)
+        if found is None:
+            legal = "; ".join(each.text for each in available)
+            raise NotAvailable(f"{action!r} cannot be done now. What can be done: {legal}.")
+        return action if found.typed else found.text
+
+    def _execute(self, decision: Decision) -> Outcome:
+        turn, started = self.turn, self.transcript.started
+        if not self._ready:
+            self._replay()
+        self._ready = False  # until the outcome is written: an error in between leaves the world anywhere
+        step = self._env.step(decision.action)
+        state = State.of(started.env, started.task, step.observation)
+        proposed = (each for proposal in reversed(turn.proposals) for each in proposal.candidates)
+        observed = Observed(
+            step=turn.step,
+            action=decision.action,
+            reward=step.reward,
+            state=state,
+            terminated=step.terminated,
+            truncated=step.truncated or (not step.terminated and turn.step >= started.step_limit),
+            invalid=bool(step.info.get("invalid")),
+            reason=next((each.reason for each in proposed if each.action == decision.action), ""),
+            nearest=self._nearest(turn.state, state),
+        )
+        changes = self._write([observed], [f"{self.episode}-{turn.step}-observed"])
+        self._ready = True
+        return Outcome(observed, changes)
+
+    def _nearest(self, before: State, after: State) -> str:
+        """Key of the record that stands for a state without one, where learning wants that; never the one written."""
+        if self.transcript.started.learning.bootstrap != "nearest":
+            return ""
+        found = self.memory.retrieve(after, 2, self.episode)
+        return next((each.experience.key for each in found if each.used and each.experience.key != before.key), "")
+
+    def _replay(self) -> None:
+        started = self.transcript.started
+        at = State.of(started.env, started.task, self._env.reset(started.task_id, started.seed))
+        for turn in self.transcript.turns[:-1]:
+            if turn.outcome and at.key == turn.state.key:
+                at = State.of(started.env, started.task, self._env.step(turn.outcome.action).observation)
+        if at.key != self.turn.state.key:
+            raise SessionError(
+                f"The world {started.env} is not what it was when this task was begun, so the task cannot go on. "
+                "Start a new one; what was learnt stays."
+            )
+        self._ready = True
+
+    def _write(self, bodies: Sequence[Body], ids: Sequence[str]) -> list[Change]:
+        """Write events of this episode and take them into the transcript.
+
+        Raises `AlreadyAnswered` when the log has the first one from somebody else; then catches up with the log.
+        """
+        events, changes = self.memory.append(bodies, self.episode, ids)
+        # A store hands back what it has just taken as it was; what it had before is another object.
+        if events[0].body is not bodies[0]:
+            self.transcript = transcript_of(self.memory, self.episode)
+            self._ready = False
+            if isinstance(bodies[0], Proposed):
+                return changes
+            raise AlreadyAnswered("This was answered already, from another window; nothing was done twice.")
+        for event in events:
+            self.transcript.add(event)
+        return changes
+
+    def _check_open(self) -> None:
+        if self.ended:
+            raise SessionError(f"This task is over ({self.ended}). Start a new one.")
+
+
+def transcript_of(memory: Memory, episode: str) -> Transcript:
+    """Read an episode, open or closed, from the log. Raises `UnknownEpisode`."""
+    events = memory.store.events(memory.user, episode=episode)
+    if not events:
+        raise UnknownEpisode(f"There is no task {episode!r} in the memory of {memory.user!r}.")
+    return Transcript(events)

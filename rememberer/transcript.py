@@ -1,0 +1,87 @@
+"""What happened in one episode, turn by turn, read off its events: what a person sees of it, and where it stands."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from rememberer.records import (
+    Decided,
+    Decision,
+    EpisodeEnded,
+    EpisodeStarted,
+    Event,
+    Observed,
+    Proposal,
+    Proposed,
+    State,
+)
+
+
+@dataclass(slots=True)
+class Turn:
+    """One step: the state it starts in, what was proposed and rejected there, what was done, what came of it."""
+
+    step: int
+    """From 1."""
+    state: State
+    proposals: list[Proposal] = field(default_factory=list)
+    rejections: list[Decision] = field(default_factory=list)
+    waiting: Proposal | None = None
+    """The proposal that waits for an answer."""
+    decision: Decision | None = None
+    """The decision that was, or is to be, executed."""
+    outcome: Observed | None = None
+
+
+class Transcript:
+    """An episode as its events tell it. `add` takes them in order; what learning alone is about passes by."""
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        """Raises `ValueError` when the events do not begin with the episode's start."""
+        first, *others = events
+        if not isinstance(first.body, EpisodeStarted):
+            raise ValueError(f"An episode begins with `started`, not with `{first.body.type}`.")
+        self.episode = first.episode
+        self.started = first.body
+        self.turns = [Turn(1, first.body.state)]
+        self.ended = ""
+        """Empty while open; `terminated` by the environment, `truncated` by the step limit, `stopped` by a person."""
+        for event in others:
+            self.add(event)
+
+    @property
+    def turn(self) -> Turn:
+        """Where it stands. After the end: a turn in which nothing happens any more."""
+        return self.turns[-1]
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The executed actions."""
+        return tuple(turn.outcome.action for turn in self.turns if turn.outcome)
+
+    @property
+    def rewards(self) -> tuple[float, ...]:
+        """The environment's reward of each executed step."""
+        return tuple(turn.outcome.reward for turn in self.turns if turn.outcome)
+
+    def add(self, event: Event) -> None:
+        """Take the next event of the episode."""
+        turn = self.turn
+        match event.body:
+            case Proposed(proposal=proposal):
+                turn.proposals.append(proposal)
+                turn.waiting = proposal
+            case Decided(decision=decision) if decision.kind == "reject":
+                turn.rejections.append(decision)
+                turn.waiting = None
+            case Decided(decision=decision) if decision.kind != "stop":
+                turn.decision = decision
+                turn.waiting = None
+            case Observed() as outcome:
+                turn.outcome = outcome
+                self.ended = "terminated" if outcome.terminated else "truncated" if outcome.truncated else ""
+                self.turns.append(Turn(turn.step + 1, outcome.state))
+            case EpisodeEnded():
+                turn.waiting = None
+                self.ended = self.ended or "stopped"
+            case _:
+                pass
