@@ -142,9 +142,12 @@ class Session:
         `show` is given the reasoning while a model writes it. On disk: one event. Raises `ModelError`, `Cancelled`
         after `cancel`; then nothing is written and it can be asked again.
         """
+        return self._propose(show, again, self._stops)
+
+    def _propose(self, show: Callable[[str], None], again: bool, stops: int) -> Proposal:
         with self._lock:
             self._check_open()
-            turn, stops = self.turn, self._stops
+            turn = self.turn
             if turn.waiting and not again:
                 return turn.waiting
             if turn.decision:
@@ -182,21 +185,27 @@ class Session:
         with self._lock:
             return self._decide(decision)
 
-    def run(self, approver: Approver, show: Callable[[str], None] = lambda text: None) -> None:
+    def run(
+        self,
+        approver: Approver,
+        show: Callable[[str], None] = lambda text: None,
+        told: Callable[[Outcome], None] = lambda outcome: None,
+    ) -> None:
         """Propose, and execute as long as `approver` answers. Returns when it does not, or the episode has ended.
 
-        Raises what `propose` and `decide` raise; `Cancelled` after `cancel`.
+        `told` gets what came of each decision. Raises what `propose` and `decide` raise; `Cancelled` after `cancel`.
         """
         stops = self._stops
         while not self.ended:
-            proposal = self.propose(show)
+            proposal = self._propose(show, False, stops)
             decision = approver.review(self.turn.step, proposal)
             if decision is None:
                 return
             with self._lock:
                 if self._stops != stops:
                     raise Cancelled("Stopped: nothing more is done.")
-                self._decide(decision)
+                outcome = self._decide(decision)
+            told(outcome)
 
     def carry_on(self) -> None:
         """Bring the world to where the transcript stands, and execute the decision that has no outcome, if any.
