@@ -6,17 +6,15 @@
 Every executed step gives exactly one target. It is *settled* once its n rewards are known or its episode has ended,
 and *provisional* before: then it uses the rewards so far and bootstraps at the frontier. Only settled targets are
 bootstrapped from. `r` is the environment's reward and the person's label, whenever that label was given: the table is
-always what it would be had the label been there from the start. So `Learner` is a pure function of the log, and
+always what it would be had the label been there from the start. So a `Learner` is a pure function of the log, and
 applying events one by one gives the same table, to the bit, as folding all of them at once.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from math import fsum
 
 from rememberer.records import (
-    ActionValue,
     Change,
     Decided,
     EpisodeEnded,
@@ -24,150 +22,13 @@ from rememberer.records import (
     Event,
     Experience,
     Imported,
-    ImportedAction,
     Labelled,
     LabelWithdrawn,
-    LearningSettings,
     Observed,
     Pinned,
     State,
 )
-
-StepId = tuple[str, int]
-"""(episode id, step number from 1)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """One target of Q(s, a): what it is made of, so that a person can check it."""
-
-    episode: str
-    step: int
-    value: float
-    rewards: tuple[float, ...]
-    """r(t+1) ... as used, labels and step penalty included; at most n."""
-    label: float | None
-    """The person's label on this very step."""
-    bootstrap_key: str
-    """Key of the state whose V was added; empty when none was."""
-    bootstrap: float
-    """gamma^n V of that state; 0 when there was none."""
-    settled: bool
-    alpha: float | None
-
-
-def _average(imported: list[tuple[float, int]], own: list[tuple[float, float | None]]) -> float | None:
-    """Average of imported (value, visits) and own (value, alpha) in order of time. None without any.
-
-    alpha None: the mean. Otherwise the exponential average, whose first value is taken whole.
-    """
-    count = sum(visits for _, visits in imported)
-    if count + len(own) == 0:
-        return None
-    if all(alpha is None for _, alpha in own):
-        # fsum is exact, so the order in which values came does not show in the last bit.
-        return fsum([*(value * visits for value, visits in imported), *(value for value, _ in own)]) / (
-            count + len(own)
-        )
-    average = fsum(value * visits for value, visits in imported) / count if count else 0.0
-    for value, alpha in own:
-        count += 1
-        average += (1.0 if count == 1 else 1 / count if alpha is None else alpha) * (value - average)
-    return average
-
-
-@dataclass(slots=True)
-class _Cell:
-    """The targets of one (state, action)."""
-
-    imports: list[ImportedAction] = field(default_factory=list)
-    targets: dict[StepId, Target] = field(default_factory=dict)
-    reasons: dict[StepId, str] = field(default_factory=dict)
-    rejections: list[str] = field(default_factory=list)
-
-    def visits(self, settled_only: bool = False) -> int:
-        own = sum(target.settled for target in self.targets.values()) if settled_only else len(self.targets)
-        return own + sum(each.visits for each in self.imports)
-
-    def average(
-        self, of: Callable[[Target], float], imported: Callable[[ImportedAction], float], settled_only: bool = False
-    ) -> float | None:
-        """Average over targets in order of time, imports first. None without any."""
-        return _average(
-            [(imported(each), each.visits) for each in self.imports],
-            [(of(each), each.alpha) for each in self.targets.values() if each.settled or not settled_only],
-        )
-
-    def q(self, settled_only: bool = False) -> float | None:
-        return self.average(lambda target: target.value, lambda each: each.q, settled_only)
-
-
-@dataclass(frozen=True, slots=True)
-class _Arrival:
-    last_reward: float
-    total_reward: float
-    history: tuple[str, ...]
-    alpha: float | None
-    time: datetime
-
-
-@dataclass(slots=True)
-class _Record:
-    """A state and what is known of it."""
-
-    state: State
-    created: datetime
-    cells: dict[str, _Cell] = field(default_factory=dict)
-    arrivals: dict[StepId, _Arrival] = field(default_factory=dict)
-    imports: list[tuple[datetime, Imported]] = field(default_factory=list)
-    pinned: bool = False
-
-    def v(self) -> float | None:
-        """max_a Q(s, a) over settled values; None when nothing is settled."""
-        values = [q for cell in self.cells.values() if (q := cell.q(settled_only=True)) is not None]
-        return max(values, default=None)
-
-
-@dataclass(slots=True)
-class Transition:
-    step: int
-    state: State
-    action: str
-    reward: float
-    next_key: str
-    nearest: str
-    reason: str
-    time: datetime
-
-
-@dataclass(slots=True)
-class EpisodeTrace:
-    """What learning keeps of an episode."""
-
-    id: str
-    env: str
-    task: str
-    learning: LearningSettings
-    state: State
-    transitions: list[Transition] = field(default_factory=list)
-    ended: str = ""
-    """Empty while open; `terminated` or `truncated` after."""
-    stopped: bool = False
-    settled: int = 0
-    frontier: float = 0.0
-
-    @property
-    def environment_return(self) -> float:
-        """Sum of the environment's own rewards, labels left out."""
-        return fsum(each.reward for each in self.transitions)
-
-    @property
-    def outcome(self) -> str:
-        if not self.ended:
-            return "open"
-        if self.environment_return >= 1.0 and not self.stopped:
-            return "solved"
-        return "failed" if self.ended == "terminated" else "stopped"
+from rememberer.values import Arrival, Cell, Entry, EpisodeTrace, StepId, Target, Transition
 
 
 class Learner:
@@ -176,7 +37,7 @@ class Learner:
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.episodes: dict[str, EpisodeTrace] = {}
         self.labels: dict[StepId, float] = {}
-        self._records: dict[str, _Record] = {}
+        self._records: dict[str, Entry] = {}
         self._log: list[Event] = []
         self._before: dict[tuple[str, str], tuple[float | None, int]] = {}
         self._touched: set[str] = set()
@@ -220,7 +81,8 @@ class Learner:
         for key in list(self._records) if keys is None else keys:
             record = self._records.get(key)
             if record and record.cells and not record.state.forgotten:
-                yield self._experience(record)
+                through = record.episodes()
+                yield record.experience(self.episodes[through[-1]] if through else None)
 
     def targets(self, key: str, action: str) -> list[Target]:
         """The targets behind Q(key, action), in order of time."""
@@ -352,7 +214,7 @@ class Learner:
         earlier, transition = episode.transitions[:index], episode.transitions[index]
         rewards = [self._reward(episode, each) for each in earlier]
         record = self._record(transition.state, transition.time)
-        record.arrivals[episode.id, transition.step] = _Arrival(
+        record.arrivals[episode.id, transition.step] = Arrival(
             rewards[-1] if rewards else 0.0,
             fsum(rewards),
             tuple(each.action for each in earlier),
@@ -377,14 +239,14 @@ class Learner:
             self._log.append(event)
             self._fold(event)
 
-    def _record(self, state: State, time: datetime) -> _Record:
+    def _record(self, state: State, time: datetime) -> Entry:
         self._touched.add(state.key)
-        return self._records.setdefault(state.key, _Record(state, time))
+        return self._records.setdefault(state.key, Entry(state, time))
 
-    def _cell(self, state: State, action: str, time: datetime) -> _Cell:
+    def _cell(self, state: State, action: str, time: datetime) -> Cell:
         cells = self._record(state, time).cells
         if action not in cells:
-            cells[action] = _Cell()
+            cells[action] = Cell()
         self._touch(state.key, action)
         return cells[action]
 
@@ -403,56 +265,3 @@ class Learner:
             if (new, visits) != (old, old_visits):
                 changes.append(Change(key=key, action=action, old=old, new=new, visits=visits))
         return changes
-
-    def _experience(self, record: _Record) -> Experience:
-        arrivals = list(record.arrivals.values())
-        visits = len(arrivals) + sum(each.visits for _, each in record.imports)
-        history: tuple[str, ...] | None = None
-        for candidate in (*(each.history for _, each in record.imports), *(each.history for each in arrivals)):
-            if history is None or len(candidate) <= len(history):
-                history = candidate
-        episodes = tuple(dict.fromkeys(step_id[0] for step_id in record.arrivals))
-        last = self.episodes[episodes[-1]] if episodes else None
-
-        return Experience(
-            state=record.state,
-            actions=tuple(sorted(map(self._row, record.cells, record.cells.values()), key=_best_first)),
-            history=history or (),
-            mean_last_reward=_average(
-                [(each.mean_last_reward, each.visits) for _, each in record.imports],
-                [(each.last_reward, each.alpha) for each in arrivals],
-            )
-            or 0.0,
-            mean_total_reward=_average(
-                [(each.mean_total_reward, each.visits) for _, each in record.imports],
-                [(each.total_reward, each.alpha) for each in arrivals],
-            )
-            or 0.0,
-            visits=visits,
-            created=record.created,
-            updated=max(
-                [record.created, *(each.time for each in arrivals), *(time for time, _ in record.imports)],
-            ),
-            origin="episode" if episodes or not record.imports else record.imports[0][1].source,
-            pinned=record.pinned,
-            episodes=episodes,
-            outcome=last.outcome if last else "",
-            outcome_return=last.environment_return if last else 0.0,
-            outcome_steps=len(last.transitions) if last else 0,
-        )
-
-    def _row(self, action: str, cell: _Cell) -> ActionValue:
-        reasons = [*(each.reason for each in cell.imports if each.reason), *cell.reasons.values()]
-        return ActionValue(
-            action=action,
-            q=cell.q() or 0.0,
-            visits=cell.visits(),
-            mean_reward=cell.average(lambda target: target.rewards[0], lambda each: each.mean_reward) or 0.0,
-            reason=reasons[-1] if reasons else "",
-            rejections=tuple(cell.rejections),
-            labels=tuple(target.label for target in cell.targets.values() if target.label is not None),
-        )
-
-
-def _best_first(row: ActionValue) -> tuple[bool, float, int]:
-    return (row.visits == 0, -row.q, -row.visits)

@@ -7,11 +7,12 @@ import envs
 from rememberer.embedding import CachedEncoder, Encoder, SentenceEncoder
 from rememberer.errors import NoSuchStep, SessionError, UnknownEpisode, UnknownExperience
 from rememberer.forgetting import redact
-from rememberer.learning import EpisodeTrace, Learner, Target, Transition
+from rememberer.learning import Learner
 from rememberer.policy import Retrieved
 from rememberer.records import Body, Change, Event, Experience, Forgotten, Labelled, LabelWithdrawn, Pinned, State
 from rememberer.similarity import Index, KindTable, Similarity
 from rememberer.store import Store
+from rememberer.values import EpisodeTrace, Target, Transition
 
 THRESHOLD = 0.6
 """Similarity below which an experience is shown, greyed, but not used."""
@@ -82,7 +83,7 @@ class Memory:
             return stored, changes
 
     def retrieve(self, state: State, limit: int = 8, episode: str = "") -> list[Retrieved]:
-        """Return up to `limit` experiences most like `state`, best first (rlem section 2).
+        """Return up to `limit` experiences most like `state`, best first (paper, section 3.2).
 
         What only the open `episode` itself has brought about, and nobody judged, is no evidence and left out.
         """

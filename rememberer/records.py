@@ -71,7 +71,7 @@ class State(Record):
 
 
 class LearningSettings(Record):
-    """How an episode is learnt from (rlem.md section 3). Fixed per episode and logged with it."""
+    """How an episode is learnt from (paper, section 3). Fixed per episode and logged with it."""
 
     n: int | None = Field(default=None, ge=1)
     """Steps before bootstrapping; None: the full return of the episode (the paper's published runs)."""
@@ -79,9 +79,9 @@ class LearningSettings(Record):
     """Discount per step."""
     alpha: float | None = Field(default=None, gt=0, le=1)
     """Constant learning rate; None: the mean of all targets (alpha = 1/N)."""
-    step_penalty: float = 0.0
+    step_penalty: FiniteFloat = 0.0
     """Subtracted from every step's reward."""
-    beta: float = 1.0
+    beta: FiniteFloat = 1.0
     """Weight of a human label that is added to the environment's reward."""
     labels: Literal["add", "replace"] = "add"
     """Whether a human label is added to the environment's reward or stands instead of it."""
@@ -105,7 +105,7 @@ class Candidate(Record):
 
 
 class Recalled(Record):
-    """That an experience was retrieved for a proposal: its key and similarity, and whether it was above the threshold."""
+    """That an experience was retrieved for a proposal; `used` when its similarity was above the threshold."""
 
     key: str
     similarity: float
@@ -282,14 +282,14 @@ class ActionValue(Record):
     """A row of an experience's table: what is known of one action in one state."""
 
     action: str
-    q: float
+    q: FiniteFloat
     visits: int
-    mean_reward: float = 0.0
+    mean_reward: FiniteFloat = 0.0
     """Mean one-step reward, labels included."""
     reason: str = ""
     rejections: tuple[str, ...] = ()
     """One entry a rejection: the person's words, may be empty."""
-    labels: tuple[float, ...] = ()
+    labels: tuple[FiniteFloat, ...] = ()
     """The human labels in force on its executed steps."""
 
 
@@ -301,8 +301,8 @@ class Experience(Record):
     """Highest Q first; rows without visits (only rejected) last."""
     history: tuple[str, ...] = ()
     """The shortest list of actions that led here."""
-    mean_last_reward: float = 0.0
-    mean_total_reward: float = 0.0
+    mean_last_reward: FiniteFloat = 0.0
+    mean_total_reward: FiniteFloat = 0.0
     visits: int = 0
     created: datetime
     updated: datetime
@@ -312,7 +312,7 @@ class Experience(Record):
     episodes: tuple[str, ...] = ()
     outcome: str = ""
     """How the last episode through here ended: `solved`, `failed`, `stopped`, `open`; empty for imports."""
-    outcome_return: float = 0.0
+    outcome_return: FiniteFloat = 0.0
     outcome_steps: int = 0
 
     @property

@@ -1,4 +1,4 @@
-"""How alike two states are (rlem section 2): f = lambda f_task + (1 - lambda) f_observation.
+"""How alike two states are (paper, section 3.2): f = lambda f_task + (1 - lambda) f_observation.
 
 f_task is the cosine of the task's sentence embeddings. f_observation is the cosine of the observation's, or a table
 over the kinds of page that the environment reports. Either way f is ONE dot product: the parts are scaled by the root
