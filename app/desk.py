@@ -1,0 +1,405 @@
+"""What one person has on the table: the open task, who proposes, what is under way. The same for all their windows.
+
+Work runs in a thread of the desk, not of a browser: a reload or a closed window ends nothing. Windows follow by
+`version`.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import envs
+from app.settings import Settings
+from rememberer import records
+from rememberer.approval import Approver, Auto, Confidence, Human
+from rememberer.errors import AlreadyAnswered, Cancelled, RemembererError, SessionError, UnknownExperience
+from rememberer.memory import Memory
+from rememberer.policy import Policy
+from rememberer.records import Change, Decision, DecisionKind, Experience, Observed, Recalled
+from rememberer.session import Outcome, Session
+from rememberer.transcript import Transcript
+
+STREAM_SECONDS = 0.25
+"""At most that often the windows are told of a model's new words."""
+
+Card = tuple[str, int, int]
+"""What lies on the table to be answered: (episode, step, proposals made in that step)."""
+NO_CARD: Card = ("", 0, 0)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What the last decision or reward did: the value it is about first, then the others that moved."""
+
+    text: str
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Everything that a window shows, at one moment."""
+
+    version: int
+    user: str
+    status: str
+    """`empty` (no task), `opening`, `thinking`, `running` (by itself), `waiting` (for the person), `done`."""
+    transcript: Transcript | None
+    labels: Mapping[int, float]
+    recalled: tuple[tuple[Recalled, Experience | None], ...]
+    """What was retrieved for the waiting proposal, and what memory knows of it now (None: forgotten since)."""
+    memories: int
+    policy: str
+    policies: tuple[str, ...]
+    news: News | None
+    error: str
+    draft: str
+    """The model's reasoning so far, while it writes."""
+
+    @property
+    def busy(self) -> bool:
+        return self.status in ("opening", "thinking", "running")
+
+    @property
+    def card(self) -> Card:
+        """Which card is on the table."""
+        return _card(self.transcript) if self.transcript else NO_CARD
+
+
+class Desk:
+    """One user's desk. All methods may be called from any thread; those that start work return before it is done."""
+
+    def __init__(self, memory: Memory, policies: Mapping[str, Policy], policy: str, settings: Settings) -> None:
+        """Put the last open task back on the table, or else the last one, to look at and to reward."""
+        self.memory = memory
+        self.policies = policies
+        self._settings = settings
+        self._policy = policy
+        self._session: Session | None = None
+        self._status = "empty"
+        self._news: News | None = None
+        self._error = ""
+        self._draft = ""
+        self._version = 0
+        self._job = 0
+        """Number of the work under way; work that is not the last one any more says nothing."""
+        self._moved = threading.Condition(threading.RLock())
+        episodes = memory.episodes()
+        last = next((each for each in reversed(episodes) if not each.ended), episodes[-1] if episodes else None)
+        if last:
+            self._begin("opening", lambda job: self._resume(job, last.id, last.env))
+
+    def view(self) -> View:
+        """What is on the table now."""
+        with self._moved:
+            transcript = self._session.transcript if self._session else None
+            return View(
+                version=self._version,
+                user=self.memory.user,
+                status=self._status,
+                transcript=transcript,
+                labels=self.memory.labels(transcript.episode) if transcript else {},
+                recalled=self._recalled(transcript),
+                memories=len(self.memory),
+                policy=self._policy,
+                policies=tuple(self.policies),
+                news=self._news,
+                error=self._error,
+                draft=self._draft,
+            )
+
+    def wait(self, version: int, seconds: float) -> None:
+        """Return when something has changed since `version`, or after `seconds`."""
+        with self._moved:
+            self._moved.wait_for(lambda: self._version != version, seconds)
+
+    def start(self, env: str, task_id: str, *, seed: int = 0) -> None:
+        """Leave the open task, if any, and begin another. Raises `SessionError` while one is being opened."""
+        with self._moved:
+            if self._status == "opening":
+                raise SessionError("A task is just being opened. Wait a moment.")
+            self._leave()
+            self._begin("opening", lambda job: self._open(job, env, task_id, seed))
+
+    def approve(self, card: Card, picked: int = 0) -> None:
+        """Do the candidate at place `picked` of `card`, and go on to the next proposal.
+
+        This and the other answers raise what `Session.decide` raises, `AlreadyAnswered` too when another card lies on
+        the table by now; then nothing was done.
+        """
+        waiting = self._answered(card).turn.waiting
+        if not waiting or picked >= len(waiting.candidates):
+            raise SessionError("There is no proposal to approve. Type an action, or ask for a proposal.")
+        self._decide(card, "choose" if picked else "approve", waiting.candidates[picked].action)
+
+    def override(self, card: Card, action: str) -> None:
+        """Do what the person typed instead."""
+        self._answered(card, any_proposal=True)
+        self._decide(card, "override", action)
+
+    def reject(self, card: Card, hint: str = "") -> None:
+        """Do none of the candidates, and propose others with `hint` in mind."""
+        self._answered(card)
+        self._decide(card, "reject", hint=hint)
+
+    def propose(self) -> None:
+        """Propose again, or for the first time after a failure or Stop; finishes a step whose world failed."""
+        session = self._open_session()
+        with self._moved:
+            if self._status not in ("thinking", "running"):
+                again = session.turn.waiting is not None
+                self._begin("thinking", lambda job: self._think(job, session, again))
+
+    def run(self, ask: bool) -> None:
+        """Go on without asking: with `ask` as far as memory is sure, else to the end of the task."""
+        self._open_session()
+        with self._moved:
+            self._go_on(Confidence() if ask else Auto(), status="running")
+
+    def stop(self) -> None:
+        """Stop what is under way: when this returns, no step and no write of it comes any more. The task stays open."""
+        with self._moved:
+            if self._status not in ("thinking", "running"):
+                return
+            session = self._needed()
+            self._job += 1
+            self._status, self._draft, self._error = "waiting", "", ""
+            self._changed()
+        session.cancel()
+
+    def label(self, step: int, value: float) -> None:
+        """Reward a step of the task on the table. Raises what `Session.label` raises."""
+        session = self._needed()
+        changes = session.label(step, value)
+        self._tell_label(session, step, f"Reward {value:+g} for step {step}", changes)
+
+    def withdraw(self, step: int) -> None:
+        """Take a reward back. Raises what `Session.withdraw` raises."""
+        session = self._needed()
+        self._tell_label(session, step, f"Reward of step {step} taken back", session.withdraw(step))
+
+    def use(self, policy: str) -> None:
+        """Let `policy` propose from now on; what waits is proposed anew. Raises `SessionError` for an unknown one."""
+        if policy not in self.policies:
+            raise SessionError(f"Nobody here is called {policy!r}. There are: {', '.join(self.policies)}.")
+        with self._moved:
+            if policy == self._policy:
+                return
+            self._policy = policy
+            self._changed()
+            session = self._session
+            if session and not session.ended:
+                session.policy = self.policies[policy]
+                self.stop()
+                if not session.turn.decision:
+                    self._begin("thinking", lambda job: self._think(job, session, again=True))
+
+    def forget(self, key: str) -> None:
+        """Forget an experience. Raises what `Memory.forget` raises."""
+        self.memory.forget([key])
+        with self._moved:
+            self._changed()
+
+    def close(self) -> None:
+        """Stop work; the task stays open for the next time."""
+        self.stop()
+        with self._moved:
+            if self._session:
+                self._session.close()
+
+    def _answered(self, card: Card, any_proposal: bool = False) -> Session:
+        """The session, if `card` is still the one on the table (or of the same step, with `any_proposal`)."""
+        session = self._open_session()
+        now = _card(session.transcript)
+        if card[:2] != now[:2]:
+            raise AlreadyAnswered(f"Step {card[1]} was answered already, or another task was begun. Look again.")
+        if not any_proposal and card != now:
+            raise AlreadyAnswered(f"The proposal of step {card[1]} has been replaced by another. Look again.")
+        return session
+
+    def _decide(self, card: Card, kind: DecisionKind, action: str = "", hint: str = "") -> None:
+        session = self._needed()
+        # Not under the desk's lock: a slow world must not keep the windows from being shown what is.
+        outcome = session.decide(Decision(step=card[1], kind=kind, action=action, hint=hint))
+        with self._moved:
+            self._tell(outcome)
+            self._go_on(Human())
+
+    def _needed(self) -> Session:
+        with self._moved:
+            if self._session is None:
+                raise SessionError("There is no task on the table. Start one first.")
+            return self._session
+
+    def _open_session(self) -> Session:
+        session = self._needed()
+        if session.ended:
+            raise SessionError("This task is over. Start a new one.")
+        return session
+
+    def _leave(self) -> None:
+        self.stop()
+        session, self._session, self._news, self._error = self._session, None, None, ""
+        if session and not session.ended:
+            session.decide(Decision(step=session.turn.step, kind="stop"))
+            session.close()
+
+    def _begin(self, status: str, work: Callable[[int], None]) -> None:
+        with self._moved:
+            self._job += 1
+            self._status, self._error, self._draft = status, "", ""
+            self._changed()
+            threading.Thread(target=self._work, args=(self._job, work), name="desk", daemon=True).start()
+
+    def _work(self, job: int, work: Callable[[int], None]) -> None:
+        error = ""
+        try:
+            work(job)
+        except Cancelled:
+            pass
+        except RemembererError as problem:
+            error = str(problem)
+        except Exception as problem:
+            log.exception("Work on the desk of %s failed", self.memory.user)
+            error = (
+                f"Something went wrong that nobody foresaw ({type(problem).__name__}). Your task is kept; try again."
+            )
+        with self._moved:
+            if job == self._job:
+                session = self._session
+                self._status = "empty" if session is None else "done" if session.ended else "waiting"
+                self._error, self._draft = error, ""
+                self._changed()
+
+    def _open(self, job: int, env: str, task_id: str, seed: int) -> None:
+        settings = self._settings
+        world = envs.make(env, settings.data)
+        session = Session.start(
+            self.memory,
+            world,
+            task_id,
+            self.policies[self._policy],
+            seed=seed,
+            learning=settings.learning,
+            step_limit=settings.step_limit,
+            candidates=settings.candidates,
+            data=str(settings.data or ""),
+        )
+        self._take(job, session)
+
+    def _resume(self, job: int, episode: str, env: str) -> None:
+        started = self.memory.store.events(self.memory.user, episode=episode)[0].body
+        assert isinstance(started, records.EpisodeStarted)
+        world = envs.make(env, Path(started.data) if started.data else None)
+        settings = self._settings
+        policy = self.policies[self._policy]
+        session = Session.resume(self.memory, world, episode, policy, candidates=settings.candidates)
+        self._take(job, session)
+
+    def _take(self, job: int, session: Session) -> None:
+        with self._moved:
+            self._session = session
+            session.policy = self.policies[self._policy]
+        if not session.ended:
+            self._tell_status("thinking")
+            session.run(Human(), self._show(job))
+
+    def _tell_status(self, status: str) -> None:
+        with self._moved:
+            self._status = status
+            self._changed()
+
+    def _go_on(self, approver: Approver, status: str = "thinking") -> None:
+        """Propose, and execute what `approver` answers, in a thread."""
+        session = self._needed()
+        if session.ended:
+            self._tell_status("done")
+        else:
+            self._begin(
+                status, lambda job: session.run(_WhileWanted(self, job, approver), self._show(job), self._told(job))
+            )
+
+    def _think(self, job: int, session: Session, again: bool) -> None:
+        if session.turn.decision:
+            session.carry_on()
+        if not session.ended:
+            session.propose(self._show(job), again=again and session.turn.waiting is not None)
+
+    def _show(self, job: int) -> Callable[[str], None]:
+        last = 0.0
+
+        def show(text: str) -> None:
+            nonlocal last
+            with self._moved:
+                if job == self._job and time.monotonic() - last >= STREAM_SECONDS:
+                    last = time.monotonic()
+                    self._draft = text
+                    self._changed()
+
+        return show
+
+    def _told(self, job: int) -> Callable[[Outcome], None]:
+        def told(outcome: Outcome) -> None:
+            with self._moved:
+                if job == self._job:
+                    self._tell(outcome)
+
+        return told
+
+    def _tell(self, outcome: Outcome) -> None:
+        done = outcome.observed
+        self._error, self._draft = "", ""
+        self._news = News(_of_step(done), _first(outcome.changes, done.action)) if done else None
+        self._changed()
+
+    def _tell_label(self, session: Session, step: int, text: str, changes: list[Change]) -> None:
+        action = next(
+            (each.outcome.action for each in session.transcript.turns if each.step == step and each.outcome), ""
+        )
+        with self._moved:
+            self._news, self._error = News(text, _first(changes, action)), ""
+            self._changed()
+
+    def _recalled(self, transcript: Transcript | None) -> tuple[tuple[Recalled, Experience | None], ...]:
+        waiting = transcript.turn.waiting if transcript else None
+        return tuple((each, self._known(each.key)) for each in waiting.recalled) if waiting else ()
+
+    def _known(self, key: str) -> Experience | None:
+        try:
+            return self.memory.experience(key)
+        except UnknownExperience:
+            return None
+
+    def _changed(self) -> None:
+        self._version += 1
+        self._moved.notify_all()
+
+
+@dataclass(frozen=True, slots=True)
+class _WhileWanted:
+    """Answers nothing once the person has asked for something else."""
+
+    desk: Desk
+    job: int
+    approver: Approver
+
+    def review(self, step: int, proposal: records.Proposal) -> Decision | None:
+        return self.approver.review(step, proposal) if self.desk._job == self.job else None
+
+
+def _card(transcript: Transcript) -> Card:
+    return (transcript.episode, transcript.turn.step, len(transcript.turn.proposals))
+
+
+def _of_step(done: Observed) -> str:
+    reward = f", reward {done.reward:+.2f}" if done.reward else ""
+    return f"Step {done.step} done{reward}"
+
+
+def _first(changes: list[Change], action: str) -> tuple[Change, ...]:
+    """The change that the news is about before the others. Rows that only count a visit more are no news."""
+    return tuple(sorted(changes, key=lambda each: each.action != action))

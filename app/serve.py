@@ -1,0 +1,112 @@
+"""Serves the page. Everything slow is loaded after it is there."""
+
+import logging
+import os
+import socket
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from app.settings import Settings
+from rememberer.embedding import Encoder, SentenceEncoder
+from rememberer.errors import RemembererError
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI, Request
+
+    from app.desks import Desks
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+log = logging.getLogger(__name__)
+
+
+class CannotServe(RemembererError):
+    """Raised when the page cannot be served at the address that was asked for."""
+
+
+def serve(settings: Settings) -> None:
+    """Serve the page until interrupted; prints its address. Opens the store under `settings.home`.
+
+    Raises `CannotServe` for an address that cannot be had, `StoreError` when the memory cannot be opened.
+    """
+    listening = _listen(settings.host, settings.port)
+    # Nothing calls home. Set before Gradio and the hub's client are imported, which read them then.
+    os.environ.update(GRADIO_ANALYTICS_ENABLED="False", HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1")
+    import uvicorn
+
+    from app.desks import Desks
+    from app.opening import open_store
+
+    store = open_store(settings)
+    encoder = SentenceEncoder(settings.encoder)
+    desks = Desks(settings, store, encoder)
+    try:
+        app = build(desks, lambda request: settings.user)
+        threading.Thread(target=_warm_up, args=(desks, encoder), name="warm-up", daemon=True).start()
+        host, port = listening.getsockname()[:2]
+        shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
+        print(f"Rememberer is at http://{shown}:{port} (Ctrl+C stops it; nothing is lost)", flush=True)
+        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2)
+        uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        desks.close()
+        store.close()
+
+
+def build(desks: "Desks", user_of: "Callable[[Request], str | None]") -> "FastAPI":
+    """The web application: the page, behind its guards. `user_of` says whose memory a request is about."""
+    import gradio as gr
+    from fastapi import FastAPI
+    from starlette.middleware.trustedhost import TrustedHostMiddleware
+
+    from app.guard import Guard
+    from app.ui.page import HERE, page
+    from app.ui.theme import theme
+
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    host = desks.settings.host
+    if host in LOOPBACK:
+        # Another site's name that was pointed at this machine must not reach the memory of whoever sits here.
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK, "[::1]"])
+    app.add_middleware(Guard)
+    blocks = page(desks)
+    blocks.queue(default_concurrency_limit=None, max_size=200)
+    return gr.mount_gradio_app(
+        app,
+        blocks,
+        path="/",
+        auth_dependency=user_of,
+        theme=theme(),
+        css_paths=[HERE / "style.css"],
+        head=f"<script>{(HERE / 'page.js').read_text('utf-8')}</script>",
+        footer_links=[],
+        run_history=False,
+        show_error=False,
+        mcp_server=False,
+        ssr_mode=False,
+        pwa=False,
+    )
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family)
+    except OSError as problem:
+        raise CannotServe(
+            f"The page cannot be served at {host}, port {port} ({problem.strerror or problem}). Is it running already? "
+            "Another port: rememberer serve --port 7861"
+        ) from None
+
+
+def _warm_up(desks: "Desks", encoder: Encoder) -> None:
+    """Load what the first proposal and the first purchase would wait for."""
+    try:
+        encoder.encode(["warm"])
+        from envs.webshop.reward import nouns
+
+        nouns("warm scarf")
+    except Exception:
+        # Whoever needs it next gets the same problem, and is told.
+        log.warning("Warming up failed", exc_info=True)

@@ -1,0 +1,109 @@
+"""An episode as a conversation: what the world shows, what the agent thinks and proposes, what the person said."""
+
+from app.desk import View
+from app.ui.render import code, esc, number, shown_label, times
+from rememberer.records import Decision, Observed, Proposal, State
+from rememberer.transcript import Turn
+
+SHOWN_TURNS = 15
+"""Older turns are folded away: a browser is slow on long pages."""
+
+DECIDED = {"approve": "Approved", "choose": "Chose", "override": "Did instead"}
+BY = {"auto": "Ran by itself", "confidence": "Ran by itself, being sure"}
+
+
+def conversation(view: View) -> str:
+    """The conversation of the task on the table; what the world shows now is open, what it showed before is folded."""
+    transcript = view.transcript
+    if not transcript:
+        said = "Opening…" if view.busy else "No task yet. Choose one under New task."
+        return f'<div class="chat" role="log" aria-label="Conversation"><p class="muted empty">{said}</p></div>'
+    turns = transcript.turns
+    folded = max(len(turns) - SHOWN_TURNS, 0)
+    parts = [f'<p class="muted">{times(folded).replace("time", "earlier step")} folded away.</p>'] if folded else []
+    for turn in turns[folded:]:
+        last = turn is turns[-1]
+        parts.append(_world(turn.step, turn.state, is_open=last and not transcript.ended))
+        if not (last and transcript.ended):
+            parts += _said(turn, view)
+    if transcript.ended:
+        parts.append(_end(view))
+    elif view.draft:
+        parts.append(f'<div class="thought"><p class="draft">{esc(view.draft)}</p></div>')
+    elif view.busy and not turns[-1].waiting:
+        parts.append('<p class="bubble agent dots" aria-label="thinking"><i></i><i></i><i></i></p>')
+    return f'<div class="chat" role="log" aria-label="Conversation">{"".join(parts)}</div>'
+
+
+def _world(step: int, state: State, is_open: bool) -> str:
+    return (
+        f'<details class="thought" data-key="world-{step}"{" open" if is_open else ""}>'
+        f'<summary><b>World</b> <span class="muted">{esc(state.kind)}</span></summary>'
+        f'<pre class="world">{esc(state.observation.strip())}</pre></details>'
+    )
+
+
+def _said(turn: Turn, view: View) -> list[str]:
+    parts = []
+    rejections = list(turn.rejections)
+    for number_, proposal in enumerate(turn.proposals):
+        is_last = number_ == len(turn.proposals) - 1
+        parts += _proposal(turn.step, number_, proposal)
+        if not is_last and rejections:
+            parts.append(_rejection(rejections.pop(0)))
+    if turn.decision is None:
+        parts += [_rejection(each) for each in rejections]
+    else:
+        parts.append(_decision(turn.decision, turn.outcome, view.labels.get(turn.step)))
+    return parts
+
+
+def _proposal(step: int, number_: int, proposal: Proposal) -> list[str]:
+    used = sum(each.used for each in proposal.recalled)
+    first = proposal.candidates[0] if proposal.candidates else None
+    why = [each for each in (proposal.reasoning, first.reason if first else "", proposal.note) if each]
+    count = f"{used} memor{'y' if used == 1 else 'ies'}"
+    thought = (
+        f'<details class="thought" data-key="why-{step}-{number_}">'
+        f"<summary><b>Step {step} · reasoning</b> "
+        f'<span class="muted">{count}, {proposal.seconds:.1f} s, {esc(proposal.policy)}</span></summary>'
+        f"{''.join(f'<p>{esc(each)}</p>' for each in why) or '<p>No reason was given.</p>'}</details>"
+    )
+    if first is None:
+        return [thought, f'<p class="bubble agent">I have nothing to propose. {esc(proposal.note)}</p>']
+    name = shown_label(first)
+    label = f"{esc(name)} " if name != first.action else ""
+    known = "never tried" if first.value is None else f"value {number(first.value)}, tried {times(first.visits)}"
+    return [thought, f'<p class="bubble agent">I propose {label}{code(first.action)} — {known}</p>']
+
+
+def _rejection(decision: Decision) -> str:
+    hint = f": {esc(decision.hint)}" if decision.hint else ""
+    return f'<p class="bubble person">None of these{hint}</p>'
+
+
+def _decision(decision: Decision, outcome: Observed | None, label: float | None) -> str:
+    how = BY.get(decision.by, DECIDED[decision.kind])
+    parts = [f"{how} {code(decision.action)}"]
+    if outcome is None:
+        parts.append("not finished yet")
+    elif outcome.outcome_unknown:
+        parts.append("outcome unknown: the program stopped meanwhile")
+    elif outcome.reward:
+        parts.append(f"reward <b>{number(outcome.reward)}</b>")
+    if label is not None:
+        parts.append(f"your reward <b>{number(label)}</b>")
+    return f'<p class="bubble person">{" · ".join(parts)}</p>'
+
+
+def _end(view: View) -> str:
+    assert view.transcript is not None
+    ended, steps = view.transcript.ended, len(view.transcript.actions)
+    total = sum(view.transcript.rewards)
+    said = {
+        "terminated": "Done",
+        "truncated": "Cut short: the limit of steps is reached",
+        "stopped": "Stopped: another task was begun",
+    }[ended]
+    count = f"{steps} step{'' if steps == 1 else 's'}"
+    return f'<p class="bubble agent end" id="end">{said} after {count}, return <b>{number(total)}</b>.</p>'

@@ -1,0 +1,67 @@
+// Keys, light and dark, and what a window keeps while its parts are drawn anew.
+window.rememberer = (() => {
+  const open = new Map(); // folded or not, by data-key, where the person has said so
+
+  // Remember what the person folds and unfolds in `element`.
+  const keep = element => {
+    if (element.dataset.kept) return;
+    element.dataset.kept = 'yes';
+    element.addEventListener('click', event => {
+      const details = event.target.closest('summary')?.parentElement;
+      if (details?.dataset.key) open.set(details.dataset.key, !details.open);
+    });
+  };
+  const restore = element => {
+    for (const details of element.querySelectorAll('details[data-key]'))
+      if (open.has(details.dataset.key)) details.open = open.get(details.dataset.key);
+    for (const radio of element.querySelectorAll('input[type=radio]')) radio.checked = radio.hasAttribute('checked');
+  };
+  // The newest part of a conversation comes into view.
+  const follow = element => {
+    const scroller = element.closest('#chatcol') ?? element;
+    requestAnimationFrame(() => { scroller.scrollTop = scroller.scrollHeight; });
+  };
+
+  const stored = 'rememberer-theme';
+  const paint = () => {
+    const wanted = localStorage.getItem(stored);
+    if (wanted) document.body.classList.toggle('dark', wanted === 'dark');
+  };
+  const toggle = () => {
+    localStorage.setItem(stored, document.body.classList.contains('dark') ? 'light' : 'dark');
+    paint();
+  };
+
+  const press = selector => {
+    const button = document.querySelector(selector);
+    if (button && !button.disabled) button.click();
+  };
+  const reward = name => {
+    for (const label of document.querySelectorAll('#reward label'))
+      if (label.textContent.trim() === name) label.querySelector('input:not(:disabled)')?.click();
+  };
+  const typing = target => target.closest('textarea, input:not([type=radio]):not([type=checkbox]), [contenteditable]');
+  const playing = () => document.querySelector('#stage')?.offsetParent != null;
+
+  document.addEventListener('click', event => { if (event.target.closest('#theme')) toggle(); });
+  document.addEventListener('keydown', event => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.repeat || !playing()) return;
+    if (event.key === 'Escape') return press('#stop');
+    if (typing(event.target)) return;
+    if (event.key === 'Enter') {
+      if (!event.target.closest('button, summary, a, [role=tab], [role=listbox], label')) press('#approve');
+      else if (event.target.closest('#cards, #reward')) press('#approve');
+    } else if (/^[1-9]$/.test(event.key)) document.querySelectorAll('#cards input[name=cand]')[event.key - 1]?.click();
+    else if (event.key === '+') reward('+1');
+    else if (event.key === '-') reward('−1');
+  });
+  document.addEventListener('DOMContentLoaded', () => {
+    paint();
+    new MutationObserver(() => {
+      const wanted = localStorage.getItem(stored);
+      if (wanted && document.body.classList.contains('dark') !== (wanted === 'dark')) paint();
+    }).observe(document.body, { attributes: true, attributeFilter: ['class'] });
+  });
+
+  return { keep, restore, follow };
+})();

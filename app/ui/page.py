@@ -1,0 +1,56 @@
+"""The page: header, tabs, and what happens when a window opens or has been left alone."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from app.desks import Desks
+from app.ui.memory import MemoryTab
+from app.ui.newtask import NewTaskTab
+from app.ui.play import EVENT, PlayTab
+from app.ui.window import Shown, desk_of, follow
+
+if TYPE_CHECKING:
+    pass
+
+HERE = Path(__file__).parent
+LOOK_SECONDS = 3
+"""How often a window that follows nothing looks whether another one has done something."""
+
+
+def page(desks: Desks) -> gr.Blocks:
+    """Build the page."""
+    with gr.Blocks(title="Rememberer", fill_width=True, analytics_enabled=False) as blocks:
+        header = gr.HTML(elem_id="header", apply_default_css=False)
+        with gr.Tabs(elem_id="tabs") as tabs:
+            with gr.Tab("Play", id="play"):
+                play = PlayTab(desks, header)
+            with gr.Tab("New task", id="new"):
+                new = NewTaskTab(desks, play, tabs, "play")
+            with gr.Tab("Memory", id="memory") as memory_tab:
+                memory = MemoryTab(desks)
+
+        def load(request: gr.Request) -> Iterator[dict[Any, Any]]:
+            desk = desk_of(desks, request)
+            first: dict[Any, Any] = dict(
+                zip([new.split, new.goal], new.goals(new.world.value, new.split.value), strict=True)
+            )
+            if desk.view().status == "empty":
+                first[tabs] = gr.Tabs(selected="new")
+            for update in follow(desk, Shown(), play.render):
+                yield update | first
+                first = {}
+
+        def look(shown: Shown, request: gr.Request) -> Iterator[dict[Any, Any]]:
+            desk = desk_of(desks, request)
+            if desk.view().version == shown.version:
+                yield {play.shown: gr.skip()}  # without any update, Gradio would empty everything
+            else:
+                yield from follow(desk, shown, play.render)
+
+        blocks.load(load, None, [*play.outputs, tabs, new.split, new.goal], **EVENT)
+        gr.Timer(LOOK_SECONDS).tick(look, [play.shown], play.outputs, **EVENT)
+        memory_tab.select(memory.list, [memory.search], memory.outputs, **EVENT | {"queue": False})
+    return blocks

@@ -1,0 +1,174 @@
+"""The Play tab: the conversation, the candidates, what is remembered, and the bar to answer with."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import gradio as gr
+
+from app.desk import Desk, View
+from app.desks import Desks
+from app.ui import chat, render
+from app.ui.window import Shown, attempt, desk_of
+
+REWARDS = [("−1", -1.0), ("−½", -0.5), ("0", 0.0), ("+½", 0.5), ("+1", 1.0), ("none", "none")]
+EVENT: dict[str, Any] = {
+    "show_progress": "hidden",
+    "trigger_mode": "once",
+    "concurrency_limit": None,
+    "api_visibility": "private",
+}
+
+Updates = Iterator[dict[Any, Any]]
+
+PICK = """
+element.addEventListener('change', e => { if (e.target.name === 'cand') trigger('select', {index: +e.target.value}); });
+watch('value', () => rememberer.restore(element));
+"""
+KEEP = "rememberer.keep(element); watch('value', () => rememberer.restore(element));"
+SCROLL = "rememberer.keep(element); watch('value', () => { rememberer.restore(element); rememberer.follow(element); });"
+
+
+class PlayTab:
+    """Components of the tab, and what their events do. Made inside `gr.Blocks`."""
+
+    def __init__(self, desks: Desks, header: gr.HTML) -> None:
+        self._desks = desks
+        self.header = header
+        self.shown = gr.State(Shown())
+        with gr.Row(elem_id="stage"):
+            with gr.Column(elem_id="chatcol"):
+                self.chat = gr.HTML(elem_id="chat", js_on_load=SCROLL, apply_default_css=False)
+            with gr.Column(elem_id="side"):
+                self.cards = gr.HTML(elem_id="cards", js_on_load=PICK, apply_default_css=False)
+                with gr.Row(elem_id="others"):
+                    self.hint = gr.Textbox(label="Hint", placeholder="a hint, if you like", elem_id="hint")
+                    self.reject = gr.Button("Propose others", elem_id="reject")
+                    self.policy = gr.Dropdown(label="Who proposes", elem_id="policy", filterable=False)
+                self.memories = gr.HTML(elem_id="memories", js_on_load=KEEP, apply_default_css=False)
+        with gr.Column(elem_id="foot"):
+            self.news = gr.HTML(elem_id="news", js_on_load=KEEP, apply_default_css=False)
+            with gr.Row(elem_id="bar"):
+                self.approve = gr.Button("Approve", variant="primary", elem_id="approve")
+                self.override = gr.Textbox(
+                    label="Another action", placeholder="or type another action and press Enter", elem_id="override"
+                )
+                self.step = gr.Dropdown(label="Step to reward", elem_id="rstep", filterable=False)
+                self.reward = gr.Radio(REWARDS, label="Reward", elem_id="reward")
+                self.ask = gr.Checkbox(True, label="ask when unsure", elem_id="ask")
+                self.auto = gr.Button("Auto-run", elem_id="auto")
+                self.stop = gr.Button("Stop", variant="stop", elem_id="stop")
+        self.outputs = [
+            self.shown,
+            self.header,
+            self.chat,
+            self.cards,
+            self.memories,
+            self.news,
+            self.approve,
+            self.override,
+            self.step,
+            self.reward,
+            self.auto,
+            self.stop,
+            self.reject,
+            self.hint,
+            self.policy,
+        ]
+        self._wire()
+
+    def render(self, view: View, shown: Shown) -> dict[Any, Any]:
+        """The one function from a view to everything on screen."""
+        transcript = view.transcript
+        is_open = transcript is not None and not transcript.ended and view.status != "opening"
+        waiting = transcript.turn.waiting if is_open and transcript else None
+        candidates = waiting.candidates if waiting else ()
+        picked = candidates[shown.picked] if shown.picked < len(candidates) else None
+        done = [(f"Reward step {step}", step) for step in range(1, len(transcript.actions) + 1)] if transcript else []
+        can_answer = is_open and not view.busy
+        if picked:
+            told = f"Approve: {' '.join(render.shown_label(picked).split())}"
+        else:
+            told = {"done": "Task is over", "waiting": "Nothing proposed"}.get(view.status, "Working…")
+        return {
+            self.shown: shown,
+            self.header: render.header(view),
+            self.chat: chat.conversation(view),
+            self.cards: render.candidates(view, shown.picked),
+            self.memories: render.memories(view),
+            self.news: render.news(view),
+            self.approve: gr.Button(
+                told if view.status != "empty" else "No task yet", interactive=can_answer and bool(picked)
+            ),
+            self.override: gr.Textbox(interactive=is_open),
+            self.step: gr.Dropdown(choices=done or [("Reward…", 0)], value=shown.rewarded, interactive=bool(done)),
+            self.reward: gr.Radio(value=view.labels.get(shown.rewarded), interactive=bool(done)),
+            self.auto: gr.Button(interactive=can_answer, visible=not view.busy),
+            self.stop: gr.Button(visible=view.busy),
+            self.reject: gr.Button("Propose others" if candidates else "Propose again", interactive=can_answer),
+            self.hint: gr.Textbox(interactive=can_answer),
+            self.policy: gr.Dropdown(
+                choices=list(view.policies), value=view.policy, interactive=len(view.policies) > 1
+            ),
+        }
+
+    def _wire(self) -> None:
+        answer = {"inputs": [self.shown], "outputs": self.outputs, **EVENT}
+        self.approve.click(self._approve, **answer)
+        self.override.submit(self._override, **answer | {"inputs": [self.shown, self.override]})
+        self.reject.click(self._reject, **answer | {"inputs": [self.shown, self.hint]})
+        self.cards.select(self._pick, [self.shown], [self.shown, self.approve], **EVENT | {"queue": False})
+        self.auto.click(self._auto, **answer | {"inputs": [self.shown, self.ask]})
+        self.stop.click(self._stop, **answer | {"queue": False})
+        self.reward.input(self._reward, **answer | {"inputs": [self.shown, self.reward]})
+        self.step.input(self._step, [self.shown, self.step], [self.shown, self.reward], **EVENT | {"queue": False})
+        self.policy.input(self._use, **answer | {"inputs": [self.shown, self.policy]})
+
+    def _attempt(
+        self, shown: Shown, desk: Desk, act: Callable[[], object], done: Mapping[Any, Any] | None = None
+    ) -> Updates:
+        yield from attempt(desk, shown, self.render, act, done)
+
+    def _approve(self, shown: Shown, request: gr.Request) -> Updates:
+        desk = desk_of(self._desks, request)
+        yield from self._attempt(shown, desk, lambda: desk.approve(shown.card, shown.picked))
+
+    def _override(self, shown: Shown, text: str, request: gr.Request) -> Updates:
+        desk = desk_of(self._desks, request)
+        done = {self.override: gr.Textbox(value="")}
+        yield from self._attempt(shown, desk, lambda: desk.override(shown.card, text), done)
+
+    def _reject(self, shown: Shown, hint: str, request: gr.Request) -> Updates:
+        desk = desk_of(self._desks, request)
+        view = desk.view()
+        proposed = view.transcript and view.transcript.turn.waiting and view.transcript.turn.waiting.candidates
+        act = (lambda: desk.reject(shown.card, hint.strip())) if proposed else desk.propose
+        yield from self._attempt(shown, desk, act, {self.hint: gr.Textbox(value="")})
+
+    def _auto(self, shown: Shown, ask: bool, request: gr.Request) -> Updates:
+        desk = desk_of(self._desks, request)
+        yield from self._attempt(shown, desk, lambda: desk.run(ask))
+
+    def _stop(self, shown: Shown, request: gr.Request) -> Updates:
+        desk = desk_of(self._desks, request)
+        yield from self._attempt(shown, desk, desk.stop)
+
+    def _reward(self, shown: Shown, value: float | str, request: gr.Request) -> Updates:
+        desk = desk_of(self._desks, request)
+        step = shown.rewarded
+        act = (lambda: desk.withdraw(step)) if isinstance(value, str) else (lambda: desk.label(step, value))
+        yield from self._attempt(shown, desk, act)
+
+    def _use(self, shown: Shown, policy: str, request: gr.Request) -> Updates:
+        desk = desk_of(self._desks, request)
+        yield from self._attempt(shown, desk, lambda: desk.use(policy))
+
+    def _pick(self, shown: Shown, event: gr.EventData, request: gr.Request) -> dict[Any, Any]:
+        view = desk_of(self._desks, request).view()
+        shown = replace(shown.at(view), picked=int(event.index))
+        update = self.render(view, shown)
+        return {part: update[part] for part in (self.shown, self.approve)}
+
+    def _step(self, shown: Shown, step: int, request: gr.Request) -> dict[Any, Any]:
+        view = desk_of(self._desks, request).view()
+        return {self.shown: replace(shown, rewarded=step), self.reward: gr.Radio(value=view.labels.get(step))}

@@ -1,0 +1,255 @@
+"""Records as HTML. Everything from outside goes through `esc`; nothing but this module and `chat` makes HTML."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from html import escape
+
+from app.desk import News, View
+from rememberer.learning import Target
+from rememberer.records import ActionValue, Candidate, Change, Experience, Recalled, State
+
+STATUS = {
+    "empty": ("no task", ""),
+    "opening": ("opening", "run"),
+    "thinking": ("thinking", "run"),
+    "running": ("running by itself", "run"),
+    "waiting": ("waiting for you", "wait"),
+    "done": ("done", "ok"),
+}
+OUTCOMES = {"solved": "ok", "failed": "bad", "stopped": "", "open": ""}
+SHOWN_ROWS = 6
+"""Rows of an experience's table on its card; the Memory tab has them all."""
+
+
+def esc(text: object) -> str:
+    """Escape text for HTML, attributes included; characters that HTML cannot hold become visible."""
+    return escape(str(text).encode("utf-8", "replace").decode().replace("\0", "\N{SYMBOL FOR NULL}"))
+
+
+def code(text: str) -> str:
+    """An action as it is executed, on one line."""
+    return f"<code>{esc(' '.join(text.split()))}</code>"
+
+
+def number(value: float) -> str:
+    """A value or reward with its sign and two decimals."""
+    return f"{value:+.2f}".replace("-", "−") if abs(value) >= 0.005 else "0.00"
+
+
+def value_of(value: float | None) -> str:
+    """A value, or that nobody knows it."""
+    return "new" if value is None else number(value)
+
+
+def bar(value: float | None) -> str:
+    """A bar that diverges from 0 within -1 to 1; hatched when the value is unknown. The number stands beside it."""
+    if value is None:
+        return '<span class="bar unknown" aria-hidden="true"></span>'
+    width = min(abs(value), 1) * 50
+    left = 50 if value >= 0 else 50 - width
+    side = "plus" if value >= 0 else "minus"
+    place = f"left:{left:.1f}%;width:{width:.1f}%"
+    return f'<span class="bar" aria-hidden="true"><b class="{side}" style="{place}"></b></span>'
+
+
+def times(visits: int) -> str:
+    """How often something was tried."""
+    return f"{visits} time{'' if visits == 1 else 's'}"
+
+
+def header(view: View) -> str:
+    """The line above the tabs: mark, task, chips."""
+    told, kind = STATUS[view.status]
+    task, chips = "", [f'<span class="chip {kind}" id="status" role="status">{told}</span>']
+    if view.transcript:
+        started, step = view.transcript.started, view.transcript.turn.step
+        task = (
+            f'<div class="task" title="{esc(started.task)}"><span class="muted">Task</span> {esc(started.task)}</div>'
+        )
+        if view.transcript.ended:
+            step -= 1
+        total = sum(view.transcript.rewards)
+        chips += [
+            f'<span class="chip" id="step">step {step} of {started.step_limit}</span>',
+            f'<span class="chip" id="return">return {number(total)}</span>',
+        ]
+    chips.append(f'<span class="chip user" title="Whose memory it is">{esc(view.user)}</span>')
+    return (
+        '<div class="top"><div class="brand"><span class="mark" aria-hidden="true"></span><h1>Rememberer</h1></div>'
+        f'{task}<div class="chips">{"".join(chips)}'
+        '<button type="button" id="theme" class="chip" aria-label="Light or dark">◐</button></div></div>'
+    )
+
+
+def candidates(view: View, picked: int) -> str:
+    """The card of candidates, one of them picked."""
+    turn = view.transcript.turn if view.transcript else None
+    if not turn or (view.transcript and view.transcript.ended):
+        said = "This task is over. Reward any of its steps, or start a new one." if turn else "Start a task first."
+        return _card("Next action", "", f'<p class="muted">{said}</p>')
+    if not turn.waiting:
+        said = "Thinking…" if view.busy else "Nothing is proposed. Type an action, or ask again."
+        return _card("Next action", f"step {turn.step}", f'<p class="muted">{said}</p>')
+    proposal = turn.waiting
+    rows = "".join(_candidate(each, place, place == picked) for place, each in enumerate(proposal.candidates))
+    note = f'<p class="note">{esc(proposal.note)}</p>' if proposal.note else ""
+    body = f'<fieldset class="cands"><legend class="hidden">Candidate actions</legend>{rows}</fieldset>' if rows else ""
+    return _card("Next action", f"step {turn.step} · estimated value, from −1 to +1", body + note)
+
+
+def shown_label(candidate: Candidate) -> str:
+    """What a person reads of a candidate: its label, or the action where that has none or says more."""
+    label = candidate.label.strip()
+    return label if label and label.casefold() not in candidate.action.casefold() else candidate.action
+
+
+def _candidate(each: Candidate, place: int, picked: bool) -> str:
+    name = shown_label(each)
+    under = code(each.action) if name != each.action else ""
+    tried = f"{each.visits}×" if each.value is not None else ""
+    spoken = (
+        f"value {number(each.value)}, tried {times(each.visits)}"
+        if each.value is not None
+        else "never tried, value unknown"
+    )
+    return (
+        f'<label class="cand" title="{esc(each.reason)}">'
+        f'<input type="radio" name="cand" value="{place}"{" checked" if picked else ""}>'
+        f'<span class="key" aria-hidden="true">{place + 1}</span><span class="what">{esc(name)}{under}</span>'
+        f'<span class="hidden">{spoken}</span>'
+        f'<span class="value" aria-hidden="true">{value_of(each.value)}</span>{bar(each.value)}'
+        f'<span class="visits" aria-hidden="true">{tried}</span></label>'
+    )
+
+
+def memories(view: View) -> str:
+    """The card of retrieved experiences, the first one open, those below the threshold greyed."""
+    title = "What the agent remembers"
+    turn = view.transcript.turn if view.transcript else None
+    if not turn or not turn.waiting:
+        return _card(title, f"{view.memories} experiences", "")
+    if not any(each.used for each, _ in view.recalled):
+        empty = '<p class="muted" id="nothing-similar">No similar experience.</p>'
+    else:
+        empty = ""
+    cards = "".join(
+        _memory(each, known, place == 0 and each.used) for place, (each, known) in enumerate(view.recalled) if known
+    )
+    return _card(title, f"{len(view.recalled)} nearest of {view.memories}", empty + cards)
+
+
+def _memory(recalled: Recalled, known: Experience, is_open: bool) -> str:
+    percent = round(max(recalled.similarity, 0) * 100)
+    rows = "".join(_row(row, known.state) for row in known.actions[:SHOWN_ROWS])
+    more = len(known.actions) - SHOWN_ROWS
+    rest = f'<p class="muted small">{more} more in the Memory tab</p>' if more > 0 else ""
+    unused = "" if recalled.used else '<span class="tag">not used</span>'
+    kind = "mem" if recalled.used else "mem unused"
+    return (
+        f'<details class="{kind}" data-key="mem-{esc(known.key)}"{" open" if is_open else ""}>'
+        f'<summary><span class="sim"><span class="hidden">similarity </span>{percent}%'
+        f'<span class="simbar" aria-hidden="true"><b style="width:{percent}%"></b></span></span>'
+        f'<span class="memtask">{esc(known.state.task)}</span>{unused}{outcome(known)}</summary>'
+        f'<p class="seen">{esc(gist(known.state))}</p>{table(rows)}{rest}'
+        f'<p class="muted small">{esc(known.key[:8])} · {age(known.updated)}</p></details>'
+    )
+
+
+def _row(row: ActionValue, state: State) -> str:
+    """One action of an experience. One that was only rejected has no value."""
+    label = next((each.label for each in state.actions if each.text == row.action), "")
+    name = label if label and label.casefold() not in row.action.casefold() else row.action
+    value = row.q if row.visits else None
+    marks = f' <span class="tag bad">rejected {times(len(row.rejections))}</span>' if row.rejections else ""
+    marks += f' <span class="tag">rewarded {", ".join(map(number, row.labels))}</span>' if row.labels else ""
+    return (
+        f'<tr><th scope="row">{esc(name)}{marks}</th><td class="value">{"–" if value is None else number(value)}</td><td>{bar(value)}</td>'
+        f'<td class="visits">{row.visits}×</td></tr>'
+    )
+
+
+def table(rows: str) -> str:
+    """Rows of actions with their values."""
+    return f'<table class="values"><caption class="hidden">Actions, values, times tried</caption>{rows}</table>'
+
+
+def outcome(known: Experience) -> str:
+    """How the last task through here ended."""
+    if not known.outcome:
+        return f'<span class="tag">{esc(known.origin)}</span>' if known.origin else ""
+    steps = f" · {known.outcome_steps} steps" if known.outcome != "open" else ""
+    return f'<span class="tag {OUTCOMES.get(known.outcome, "")}">{esc(known.outcome)}{steps}</span>'
+
+
+def gist(state: State, length: int = 240) -> str:
+    """A line of what a state shows, without the task that stands above it anyway."""
+    words = " ".join(state.observation.replace(state.task, " ").split())
+    return words if len(words) <= length else words[: length - 1] + "…"
+
+
+def age(time: datetime) -> str:
+    """How long ago, roughly."""
+    seconds = (datetime.now(UTC) - time).total_seconds()
+    for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= size:
+            count = int(seconds // size)
+            return f"{count} {unit}{'' if count == 1 else 's'} ago"
+    return "just now"
+
+
+def news(view: View) -> str:
+    """The quiet line: what the last decision or reward did, or what went wrong."""
+    if view.error:
+        return f'<p class="news wrong" role="alert">{esc(view.error)}</p>'
+    if not view.news:
+        return ""
+    return f'<div class="news" role="status">{_told(view.news)}</div>'
+
+
+def _told(told: News) -> str:
+    if not told.changes:
+        return f"{esc(told.text)}; no value moved."
+    first, *others = told.changes
+    line = f"{esc(told.text)}: {code(first.action)} {_moved(first)}"
+    if not others:
+        return line
+    rows = "".join(f"<li>{code(each.action)} {_moved(each)}</li>" for each in others)
+    count = f"{len(others)} other value{'' if len(others) == 1 else 's'} moved"
+    return f'<details data-key="news"><summary>{line}; <u>{count}</u></summary><ul>{rows}</ul></details>'
+
+
+def _moved(change: Change) -> str:
+    new = "no value" if change.new is None else number(change.new)
+    return (
+        f'<b class="moved">{value_of(change.old)} → {new}</b> <span class="muted">({times(change.visits)} tried)</span>'
+    )
+
+
+def experience(known: Experience, targets: Sequence[tuple[ActionValue, Sequence[Target]]]) -> str:
+    """All of an experience, with what each value is the average of."""
+    rows = "".join(_row(row, known.state) for row in known.actions)
+    made = "".join(_explained(row, each) for row, each in targets if each)
+    history = " → ".join(known.history) or "the beginning"
+    return _card(
+        known.state.task,
+        f"{esc(known.key[:8])} · {times(known.visits)} visited · {age(known.updated)}",
+        f'{outcome(known)}<pre class="world">{esc(known.state.observation.strip())}</pre>{table(rows)}'
+        f'<p class="muted small">Reached by: {esc(history)}</p>'
+        f'<details data-key="made"><summary>What the values are made of</summary>{made}</details>',
+    )
+
+
+def _explained(row: ActionValue, targets: Sequence[Target]) -> str:
+    lines = "".join(
+        f"<li>{number(each.value)} = {' + '.join(number(reward) for reward in each.rewards) or '0.00'}"
+        + (f" + {number(each.bootstrap)} (value of where it led)" if each.bootstrap_key else "")
+        + (f", with your reward {number(each.label)}" if each.label is not None else "")
+        + ("" if each.settled else ", so far")
+        + "</li>"
+        for each in targets
+    )
+    return f"<p>{code(row.action)} {number(row.q)}, the average of</p><ul>{lines}</ul>"
+
+
+def _card(title: str, small: str, body: str) -> str:
+    return f'<section class="card"><h2>{esc(title)} <small>{small}</small></h2>{body}</section>'

@@ -1,0 +1,77 @@
+"""One browser window: what it shows of a desk, and how a handler answers it. Nothing of value lives in a window."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from app.desk import NO_CARD, Card, Desk, View
+from app.desks import Desks
+from rememberer.errors import RemembererError
+
+if TYPE_CHECKING:
+    import gradio as gr
+
+LOOK_EVERY = 10.0
+"""Seconds after which a window that follows a desk looks again, even when nothing was said to have moved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a window has on screen: version and card, which candidate and which step are picked."""
+
+    version: int = -1
+    card: Card = NO_CARD
+    picked: int = 0
+    rewarded: int = 0
+
+    def at(self, view: View) -> "Shown":
+        """The same window with `view` on screen: picks fall back to the first candidate and the last step on a new
+        card."""
+        steps = len(view.transcript.actions) if view.transcript else 0
+        same_step = self.card[:2] == view.card[:2]
+        return Shown(
+            version=view.version,
+            card=view.card,
+            picked=self.picked if self.card == view.card else 0,
+            rewarded=self.rewarded if same_step and 0 < self.rewarded <= steps else steps,
+        )
+
+
+Render = Callable[[View, Shown], dict[Any, Any]]
+
+
+def desk_of(desks: Desks, request: "gr.Request") -> Desk:
+    """The desk of whoever sent the request: their name comes from the server, never from the page."""
+    assert request.username is not None
+    return desks.of(request.username)
+
+
+def follow(desk: Desk, shown: Shown, render: Render, error: str = "") -> Iterator[dict[Any, Any]]:
+    """Render what is on the table until nothing is under way any more. May be left at any time.
+
+    `error` is what this window alone has to be told.
+    """
+    while True:
+        view = desk.view()
+        shown = shown.at(view)
+        yield render(replace(view, error=error or view.error), shown)
+        if not view.busy:
+            return
+        desk.wait(view.version, LOOK_EVERY)
+
+
+def attempt(
+    desk: Desk, shown: Shown, render: Render, act: Callable[[], object], done: Mapping[Any, Any] | None = None
+) -> Iterator[dict[Any, Any]]:
+    """Do something on the desk, and follow what comes of it. What it refuses is told in this window.
+
+    `done` are further updates for the window when it was not refused.
+    """
+    error = ""
+    try:
+        act()
+    except RemembererError as problem:
+        error = str(problem)
+    for update in follow(desk, shown, render, error):
+        yield update if error else update | dict(done or {})
+        done = None
