@@ -1,8 +1,8 @@
 """An episode as a conversation: what the world shows, what the agent thinks and proposes, what the person said."""
 
 from app.desk import View
-from app.ui.render import code, esc, number, shown_label, times
-from rememberer.records import Decision, Observed, Proposal, State
+from app.ui.render import code, esc, name_of, number, shown_label, times
+from rememberer.records import Decision, Proposal, State
 from rememberer.transcript import Turn
 
 SHOWN_TURNS = 15
@@ -54,7 +54,7 @@ def _said(turn: Turn, view: View) -> list[str]:
     if turn.decision is None:
         parts += [_rejection(each) for each in rejections]
     else:
-        parts.append(_decision(turn.decision, turn.outcome, view.labels.get(turn.step)))
+        parts.append(_decision(turn, turn.decision, view.labels.get(turn.step)))
     return parts
 
 
@@ -71,10 +71,8 @@ def _proposal(step: int, number_: int, proposal: Proposal) -> list[str]:
     )
     if first is None:
         return [thought, f'<p class="bubble agent">I have nothing to propose. {esc(proposal.note)}</p>']
-    name = shown_label(first)
-    label = f"{esc(name)} " if name != first.action else ""
     known = "never tried" if first.value is None else f"value {number(first.value)}, tried {times(first.visits)}"
-    return [thought, f'<p class="bubble agent">I propose {label}{code(first.action)} — {known}</p>']
+    return [thought, f'<p class="bubble agent">I propose {_named(shown_label(first), first.action)} — {known}</p>']
 
 
 def _rejection(decision: Decision) -> str:
@@ -82,9 +80,10 @@ def _rejection(decision: Decision) -> str:
     return f'<p class="bubble person">None of these{hint}</p>'
 
 
-def _decision(decision: Decision, outcome: Observed | None, label: float | None) -> str:
+def _decision(turn: Turn, decision: Decision, label: float | None) -> str:
     how = BY.get(decision.by, DECIDED[decision.kind])
-    parts = [f"{how} {code(decision.action)}"]
+    parts = [f"{how} {_named(name_of(decision.action, turn.state), decision.action)}"]
+    outcome = turn.outcome
     if outcome is None:
         parts.append("not finished yet")
     elif outcome.outcome_unknown:
@@ -94,6 +93,10 @@ def _decision(decision: Decision, outcome: Observed | None, label: float | None)
     if label is not None:
         parts.append(f"your reward <b>{number(label)}</b>")
     return f'<p class="bubble person">{" · ".join(parts)}</p>'
+
+
+def _named(name: str, action: str) -> str:
+    return code(action) if name == action else f"{esc(name)} {code(action)}"
 
 
 def _end(view: View) -> str:

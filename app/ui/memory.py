@@ -97,6 +97,6 @@ def _row(known: Experience) -> list[str]:
         render.gist(known.state, 120),
         best.action,
         render.value_of(best.q if best.visits else None),
-        known.outcome or known.origin,
+        render.outcome_words(known),
         known.key[:12],
     ]

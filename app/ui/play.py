@@ -11,7 +11,14 @@ from app.desks import Desks
 from app.ui import chat, render
 from app.ui.window import Shown, attempt, desk_of
 
-REWARDS = [("−1", -1.0), ("−½", -0.5), ("0", 0.0), ("+½", 0.5), ("+1", 1.0), ("none", "none")]
+REWARDS: list[tuple[str, float | str]] = [
+    ("−1", -1.0),
+    ("−½", -0.5),
+    ("0", 0.0),
+    ("+½", 0.5),
+    ("+1", 1.0),
+    ("none", "none"),
+]
 EVENT: dict[str, Any] = {
     "show_progress": "hidden",
     "trigger_mode": "once",
@@ -51,7 +58,7 @@ class PlayTab:
             with gr.Row(elem_id="bar"):
                 self.approve = gr.Button("Approve", variant="primary", elem_id="approve")
                 self.override = gr.Textbox(
-                    label="Another action", placeholder="or type another action and press Enter", elem_id="override"
+                    label="Another action", placeholder="or type another action", elem_id="override"
                 )
                 self.step = gr.Dropdown(label="Step to reward", elem_id="rstep", filterable=False)
                 self.reward = gr.Radio(REWARDS, label="Reward", elem_id="reward")

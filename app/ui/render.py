@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from html import escape
 
 from app.desk import News, View
-from rememberer.learning import Target
+from rememberer.values import Target
 from rememberer.records import ActionValue, Candidate, Change, Experience, Recalled, State
 
 STATUS = {
@@ -16,7 +16,6 @@ STATUS = {
     "waiting": ("waiting for you", "wait"),
     "done": ("done", "ok"),
 }
-OUTCOMES = {"solved": "ok", "failed": "bad", "stopped": "", "open": ""}
 SHOWN_ROWS = 6
 """Rows of an experience's table on its card; the Memory tab has them all."""
 
@@ -98,9 +97,15 @@ def candidates(view: View, picked: int) -> str:
 
 
 def shown_label(candidate: Candidate) -> str:
-    """What a person reads of a candidate: its label, or the action where that has none or says more."""
+    """What a person reads of a candidate: its label, or the action where the label says no more than that."""
     label = candidate.label.strip()
     return label if label and label.casefold() not in candidate.action.casefold() else candidate.action
+
+
+def name_of(action: str, state: State) -> str:
+    """What a person reads of an action of a state."""
+    label = next((each.label for each in state.actions if each.text == action), "")
+    return shown_label(Candidate(action=action, label=label))
 
 
 def _candidate(each: Candidate, place: int, picked: bool) -> str:
@@ -157,14 +162,13 @@ def _memory(recalled: Recalled, known: Experience, is_open: bool) -> str:
 
 def _row(row: ActionValue, state: State) -> str:
     """One action of an experience. One that was only rejected has no value."""
-    label = next((each.label for each in state.actions if each.text == row.action), "")
-    name = label if label and label.casefold() not in row.action.casefold() else row.action
     value = row.q if row.visits else None
     marks = f' <span class="tag bad">rejected {times(len(row.rejections))}</span>' if row.rejections else ""
     marks += f' <span class="tag">rewarded {", ".join(map(number, row.labels))}</span>' if row.labels else ""
+    known = number(row.q) if row.visits else "–"
     return (
-        f'<tr><th scope="row">{esc(name)}{marks}</th><td class="value">{"–" if value is None else number(value)}</td><td>{bar(value)}</td>'
-        f'<td class="visits">{row.visits}×</td></tr>'
+        f'<tr><th scope="row">{esc(name_of(row.action, state))}{marks}</th>'
+        f'<td class="value">{known}</td><td>{bar(value)}</td><td class="visits">{row.visits}×</td></tr>'
     )
 
 
@@ -173,12 +177,17 @@ def table(rows: str) -> str:
     return f'<table class="values"><caption class="hidden">Actions, values, times tried</caption>{rows}</table>'
 
 
+def outcome_words(known: Experience) -> str:
+    """How the last task through here ended. One that was not solved is told by its return: not all have a goal."""
+    ended = f"return {number(known.outcome_return)}" if known.outcome == "failed" else known.outcome
+    return ended or known.origin
+
+
 def outcome(known: Experience) -> str:
-    """How the last task through here ended."""
-    if not known.outcome:
-        return f'<span class="tag">{esc(known.origin)}</span>' if known.origin else ""
-    steps = f" · {known.outcome_steps} steps" if known.outcome != "open" else ""
-    return f'<span class="tag {OUTCOMES.get(known.outcome, "")}">{esc(known.outcome)}{steps}</span>'
+    """The same as a tag, with the number of steps."""
+    steps = f" · {known.outcome_steps} steps" if known.outcome not in ("", "open") else ""
+    kind = "ok" if known.outcome == "solved" else ""
+    return f'<span class="tag {kind}">{esc(outcome_words(known))}{steps}</span>'
 
 
 def gist(state: State, length: int = 240) -> str:
