@@ -10,9 +10,11 @@ always what it would be had the label been there from the start. So a `Learner` 
 applying events one by one gives the same table, to the bit, as folding all of them at once.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from math import fsum
+from heapq import heappop, heappush
+from math import fsum, inf
 
 from rememberer.records import (
     Change,
@@ -38,38 +40,32 @@ class Learner:
         self.episodes: dict[str, EpisodeTrace] = {}
         self.labels: dict[StepId, float] = {}
         self._records: dict[str, Entry] = {}
-        self._log: list[Event] = []
+        self._settled: list[tuple[EpisodeTrace, int] | None] = []
+        """Moment -> the transition whose target settled then; None: an import came then."""
+        self._bootstraps: dict[str, list[int]] = defaultdict(list)
+        """Key -> the moments at which targets bootstrapped from its V."""
         self._before: dict[tuple[str, str], tuple[float | None, int]] = {}
         self._touched: set[str] = set()
-        self._bootstraps = False
         self.apply(events)
 
     def apply(self, events: Iterable[Event]) -> list[Change]:
         """Fold further events of the log, in order. Returns the values that moved, in order of first touch."""
         self._before, self._touched = {}, set()
-        relearn: dict[str, None] = {}
-        fresh = list(events)
+        fresh, labelled = list(events), dict[StepId, None]()
         # Labels first: whoever learns below then sees the label in force, whenever it was given.
         for event in fresh:
             match event.body:
                 case Labelled(step=step, value=value):
                     self.labels[event.episode, step] = value
-                    relearn[event.episode] = None
+                    labelled[event.episode, step] = None
                 case LabelWithdrawn(step=step):
                     self.labels.pop((event.episode, step), None)
-                    relearn[event.episode] = None
-        known = [episode for episode in relearn if episode in self.episodes]
-        if known and self._bootstraps:
-            # A label may move a value that later episodes bootstrapped from: repeat the whole log.
-            self._repeat()
-        else:
-            for episode in known:
-                self._relearn(self.episodes[episode])
+                    labelled[event.episode, step] = None
+        self._relearn(labelled)
         for event in fresh:
-            if not isinstance(event.body, Labelled | LabelWithdrawn):
-                self._log.append(event)
-                self._fold(event)
-        self._refresh_provisional()
+            self._fold(event)
+        for episode in self.episodes.values():
+            self._follow_frontier(episode)
         return self._changes()
 
     def touched(self) -> set[str]:
@@ -81,8 +77,7 @@ class Learner:
         for key in list(self._records) if keys is None else keys:
             record = self._records.get(key)
             if record and record.cells and not record.state.forgotten:
-                through = record.episodes()
-                yield record.experience(self.episodes[through[-1]] if through else None)
+                yield record.experience(self.episodes)
 
     def targets(self, key: str, action: str) -> list[Target]:
         """The targets behind Q(key, action), in order of time."""
@@ -109,7 +104,6 @@ class Learner:
                 self.episodes[event.episode] = EpisodeTrace(
                     event.episode, body.env, body.task, body.learning, body.state
                 )
-                self._bootstraps |= body.learning.n is not None
             case Observed() as body:
                 self._observe(self.episodes[event.episode], body, event.time)
             case EpisodeEnded():
@@ -117,6 +111,7 @@ class Learner:
                 if not episode.ended:
                     episode.ended, episode.stopped = "truncated", True
                     self._settle(episode)
+                    self._touched.update(each.state.key for each in episode.transitions)
             case Decided(decision=decision) if decision.kind in ("reject", "override") and decision.proposed:
                 state = self.episodes[event.episode].state
                 cell = self._cell(state, decision.proposed, event.time)
@@ -125,81 +120,122 @@ class Learner:
                 record = self._record(body.state, event.time)
                 record.imports.append((event.time, body))
                 for each in body.actions:
-                    self._cell(body.state, each.action, event.time).imports.append(each)
+                    self._cell(body.state, each.action, event.time).imports.append((len(self._settled), each))
+                self._settled.append(None)
             case Pinned(key=key, pinned=pinned) if key in self._records:
                 self._records[key].pinned = pinned
                 self._touched.add(key)
 
     def _observe(self, episode: EpisodeTrace, body: Observed, time: datetime) -> None:
-        before = episode.state
-        transition = Transition(
-            body.step, before, body.action, body.reward, body.state.key, body.nearest, body.reason, time
+        if episode.ended:
+            return  # another process was still executing when this one stopped the episode
+        index, next_key = len(episode.transitions), body.state.key
+        episode.transitions.append(
+            Transition(body.step, episode.state, body.action, body.reward, next_key, body.nearest, body.reason, time)
         )
-        episode.transitions.append(transition)
         episode.state = body.state
         episode.ended = "terminated" if body.terminated else "truncated" if body.truncated else ""
-        self._arrive(episode, len(episode.transitions) - 1)
-        # The cell is entered now, with the rewards known so far, so that targets stand in order of execution.
-        self._set_target(episode, len(episode.transitions) - 1, settled=False)
+        self._arrive(episode, index)
+        # The target is entered now, with the rewards known so far, so that targets stand in order of execution.
+        self._set_target(episode, index)
         self._settle(episode)
-        self._provisional(episode)
+        episode.frontier = None
+        self._touched.update(each.state.key for each in episode.transitions)
 
     def _settle(self, episode: EpisodeTrace) -> None:
         n, total = episode.learning.n, len(episode.transitions)
-        due = total if episode.ended else max(total - n + 1, 0) if n is not None else 0
-        for index in range(episode.settled, due):
-            self._set_target(episode, index, settled=True)
-        episode.settled = max(episode.settled, due)
+        due = total if episode.ended else total - n + 1 if n is not None else 0
+        for index in range(len(episode.moments), due):
+            moment = len(self._settled)
+            self._settled.append((episode, index))
+            episode.moments.append(moment)
+            target = self._set_target(episode, index)
+            if target.bootstrap_key:
+                self._bootstraps[target.bootstrap_key].append(moment)
 
-    def _provisional(self, episode: EpisodeTrace) -> None:
-        episode.frontier = self._bootstrap_value(episode, len(episode.transitions) - 1) if episode.transitions else 0.0
-        for index in range(episode.settled, len(episode.transitions)):
-            self._set_target(episode, index, settled=False)
+    def _follow_frontier(self, episode: EpisodeTrace) -> None:
+        """Set the provisional targets of an open episode, where the table at its frontier has moved."""
+        if len(episode.moments) == len(episode.transitions):
+            episode.frontier = None
+            return
+        frontier = self._bootstrap(episode, len(episode.transitions) - 1, inf)
+        if frontier != episode.frontier:
+            episode.frontier = frontier
+            for index in range(len(episode.moments), len(episode.transitions)):
+                self._set_target(episode, index)
 
-    def _refresh_provisional(self) -> None:
-        """Open episodes bootstrap at their frontier: follow it where the table there has moved."""
-        for episode in self.episodes.values():
-            if episode.ended or episode.settled == len(episode.transitions):
+    def _relearn(self, labelled: Iterable[StepId]) -> None:
+        """Set the targets anew that the labels of these steps count in, and those that bootstrapped from them.
+
+        In the order in which they settled, and each sees of the table what had settled before it: so they become what
+        they would be had the log been folded with these labels from the start.
+        """
+        due: list[int] = []
+        for name, step in labelled:
+            episode = self.episodes.get(name)
+            index = (
+                next((i for i, each in enumerate(episode.transitions) if each.step == step), None) if episode else None
+            )
+            if episode is None or index is None:
                 continue
-            if self._bootstrap_value(episode, len(episode.transitions) - 1) != episode.frontier:
-                self._provisional(episode)
+            for later in range(index + 1, len(episode.transitions)):
+                self._arrive(episode, later)
+            n = episode.learning.n
+            due += episode.moments[0 if n is None else max(index - n + 1, 0) : index + 1]
+            episode.frontier = None
+        due = sorted(set(due))
+        waiting = set(due)
+        while due:
+            moment = heappop(due)
+            settled = self._settled[moment]
+            assert settled
+            episode, index = settled
+            transition = episode.transitions[index]
+            key, action = transition.state.key, transition.action
+            old = self._records[key].cells[action].targets[episode.id, transition.step].value
+            if self._set_target(episode, index).value != old:
+                for later in self._bootstraps[key]:
+                    if later > moment and later not in waiting:
+                        waiting.add(later)
+                        heappush(due, later)
 
-    def _set_target(self, episode: EpisodeTrace, index: int, settled: bool) -> None:
+    def _set_target(self, episode: EpisodeTrace, index: int) -> Target:
+        """target(t), settled when its moment has come, provisional before."""
         settings, transition = episode.learning, episode.transitions[index]
-        n = settings.n if settings.n is not None else len(episode.transitions)
-        window = episode.transitions[index : index + n]
+        moment = episode.moments[index] if index < len(episode.moments) else None
+        window = episode.transitions[index : None if settings.n is None else index + settings.n]
         rewards = tuple(self._reward(episode, each) for each in window)
         value = fsum(settings.gamma**i * reward for i, reward in enumerate(rewards))
         last, key, bootstrap = index + len(window) - 1, "", 0.0
-        at_end = last == len(episode.transitions) - 1
-        terminal = at_end and episode.ended == "terminated"
-        if not terminal and (settings.n is not None or not settled):
-            key = self._bootstrap_key(episode, last)
-            bootstrap = settings.gamma ** len(window) * (self.v(key) or 0.0)
+        terminal = episode.ended == "terminated" and last == len(episode.transitions) - 1
+        if not terminal and (settings.n is not None or moment is None):
+            key, v = self._bootstrap(episode, last, inf if moment is None else moment)
+            bootstrap = settings.gamma ** len(window) * v
         cell = self._cell(transition.state, transition.action, transition.time)
         step_id = (episode.id, transition.step)
-        cell.targets[step_id] = Target(
-            episode.id,
-            transition.step,
-            value + bootstrap,
-            rewards,
-            self.labels.get(step_id),
-            key if bootstrap else "",
-            bootstrap,
-            settled,
-            settings.alpha,
+        label = self.labels.get(step_id)
+        target = Target(
+            episode.id, transition.step, value + bootstrap, rewards, label, key, bootstrap, moment, settings.alpha
         )
+        cell.targets[step_id] = target
         if transition.reason:
             cell.reasons[step_id] = transition.reason
+        return target
 
-    def _bootstrap_key(self, episode: EpisodeTrace, last: int) -> str:
+    def _bootstrap(self, episode: EpisodeTrace, last: int, before: float) -> tuple[str, float]:
+        """Key and V, as it stood before a moment, of the state after transition `last`; ("", 0) without a record."""
         transition = episode.transitions[last]
-        if self.v(transition.next_key) is not None or episode.learning.bootstrap == "zero":
-            return transition.next_key
-        return transition.nearest
-
-    def _bootstrap_value(self, episode: EpisodeTrace, last: int) -> float:
-        return self.v(self._bootstrap_key(episode, last)) or 0.0
+        keys = (
+            [transition.next_key, transition.nearest]
+            if episode.learning.bootstrap == "nearest"
+            else [transition.next_key]
+        )
+        for key in keys:
+            record = self._records.get(key)
+            v = record.v(before) if record else None
+            if v is not None:
+                return key, v
+        return "", 0.0
 
     def _reward(self, episode: EpisodeTrace, transition: Transition) -> float:
         settings = episode.learning
@@ -221,23 +257,6 @@ class Learner:
             episode.learning.alpha,
             transition.time,
         )
-
-    def _relearn(self, episode: EpisodeTrace) -> None:
-        """Learn an episode of full returns again: its targets rest on nothing but its own rewards."""
-        for index in range(len(episode.transitions)):
-            self._arrive(episode, index)
-            self._set_target(episode, index, settled=index < episode.settled)
-        self._provisional(episode)
-
-    def _repeat(self) -> None:
-        for key, record in self._records.items():
-            for action in record.cells:
-                self._touch(key, action)
-        log, self._log = self._log, []
-        self.episodes, self._records = {}, {}
-        for event in log:
-            self._log.append(event)
-            self._fold(event)
 
     def _record(self, state: State, time: datetime) -> Entry:
         self._touched.add(state.key)

@@ -5,10 +5,10 @@
 How targets come about is in `rememberer.learning`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from math import fsum
+from math import fsum, inf
 
 from rememberer.records import ActionValue, Experience, Imported, ImportedAction, LearningSettings, State
 
@@ -31,9 +31,14 @@ class Target:
     """Key of the state whose V was added; empty when none was."""
     bootstrap: float
     """gamma^n V of that state; 0 when there was none."""
-    settled: bool
-    """Only a label can still change it; a provisional one follows its open episode."""
+    moment: int | None
+    """When it settled, in the order in which targets settle and imports come; None while it is provisional."""
     alpha: float | None
+
+    @property
+    def settled(self) -> bool:
+        """Only a label can still change it; a provisional target follows its open episode."""
+        return self.moment is not None
 
 
 @dataclass(slots=True)
@@ -64,10 +69,10 @@ class EpisodeTrace:
     ended: str = ""
     """Empty while open; `terminated` or `truncated` after."""
     stopped: bool = False
-    settled: int = 0
-    """How many of the transitions, from the first, have a settled target."""
-    frontier: float = 0.0
-    """What the provisional targets bootstrapped from when they were last set."""
+    moments: list[int] = field(default_factory=list)
+    """When the targets settled, of the transitions from the first on."""
+    frontier: tuple[str, float] | None = None
+    """Key and V that the provisional targets bootstrapped from; None when they are to be set anew."""
 
     @property
     def environment_return(self) -> float:
@@ -104,36 +109,47 @@ def average(imported: list[tuple[float, int]], own: list[tuple[float, float | No
 
 @dataclass(slots=True)
 class Cell:
-    """The targets of one (state, action)."""
+    """The targets of one (state, action), and what was imported for it, with the moment when it came."""
 
-    imports: list[ImportedAction] = field(default_factory=list)
+    imports: list[tuple[int, ImportedAction]] = field(default_factory=list)
     targets: dict[StepId, Target] = field(default_factory=dict)
     reasons: dict[StepId, str] = field(default_factory=dict)
     rejections: list[str] = field(default_factory=list)
 
     def visits(self) -> int:
-        return len(self.targets) + sum(each.visits for each in self.imports)
+        return len(self.targets) + sum(each.visits for _, each in self.imports)
 
-    def average(
-        self, of: Callable[[Target], float], imported: Callable[[ImportedAction], float], settled_only: bool = False
-    ) -> float | None:
-        """Average over targets in order of time, imports first. None without any."""
+    def q(self) -> float | None:
+        """Q(s, a) of now, provisional targets included; imports stand first. None without any."""
         return average(
-            [(imported(each), each.visits) for each in self.imports],
-            [(of(each), each.alpha) for each in self.targets.values() if each.settled or not settled_only],
+            [(each.q, each.visits) for _, each in self.imports],
+            [(each.value, each.alpha) for each in self.targets.values()],
         )
 
-    def q(self, settled_only: bool = False) -> float | None:
-        return self.average(lambda target: target.value, lambda each: each.q, settled_only)
+    def settled_q(self, before: float) -> float | None:
+        """Q(s, a) as it stood before a moment, settled targets only."""
+        return average(
+            [(each.q, each.visits) for moment, each in self.imports if moment < before],
+            [
+                (each.value, each.alpha)
+                for each in self.targets.values()
+                if each.moment is not None and each.moment < before
+            ],
+        )
 
     def row(self, action: str) -> ActionValue:
         """What a person and a policy see of it."""
-        reasons = [*(each.reason for each in self.imports if each.reason), *self.reasons.values()]
+        imports = [each for _, each in self.imports]
+        reasons = [*(each.reason for each in imports if each.reason), *self.reasons.values()]
+        mean_reward = average(
+            [(each.mean_reward, each.visits) for each in imports],
+            [(each.rewards[0], each.alpha) for each in self.targets.values()],
+        )
         return ActionValue(
             action=action,
             q=self.q() or 0.0,
             visits=self.visits(),
-            mean_reward=self.average(lambda target: target.rewards[0], lambda each: each.mean_reward) or 0.0,
+            mean_reward=mean_reward or 0.0,
             reason=reasons[-1] if reasons else "",
             rejections=tuple(self.rejections),
             labels=tuple(target.label for target in self.targets.values() if target.label is not None),
@@ -162,18 +178,16 @@ class Entry:
     imports: list[tuple[datetime, Imported]] = field(default_factory=list)
     pinned: bool = False
 
-    def v(self) -> float | None:
-        """max_a Q(s, a) over settled values; None when nothing is settled."""
-        values = [q for cell in self.cells.values() if (q := cell.q(settled_only=True)) is not None]
+    def v(self, before: float = inf) -> float | None:
+        """max_a Q(s, a) as it stood before a moment, settled targets only; None when nothing was settled."""
+        values = [q for cell in self.cells.values() if (q := cell.settled_q(before)) is not None]
         return max(values, default=None)
 
-    def episodes(self) -> tuple[str, ...]:
-        """The episodes that came through here, in order of their first visit."""
-        return tuple(dict.fromkeys(episode for episode, _ in self.arrivals))
-
-    def experience(self, last: EpisodeTrace | None) -> Experience:
-        """What a person and a policy see of it; `last` is the episode that came through here last."""
+    def experience(self, episodes: Mapping[str, EpisodeTrace]) -> Experience:
+        """What a person and a policy see of it. Of `episodes`, the last that came through here tells the outcome."""
         arrivals = list(self.arrivals.values())
+        through = [episode for episode, _ in self.arrivals]
+        last = episodes[through[-1]] if through else None
         # The shortest way here; of several, the latest.
         ways = [*(each.history for _, each in self.imports), *(each.history for each in arrivals)]
         return Experience(
@@ -187,7 +201,7 @@ class Entry:
             updated=max([self.created, *(each.time for each in arrivals), *(time for time, _ in self.imports)]),
             origin="episode" if arrivals or not self.imports else self.imports[0][1].source,
             pinned=self.pinned,
-            episodes=self.episodes(),
+            episodes=tuple(dict.fromkeys(through)),
             outcome=last.outcome if last else "",
             outcome_return=last.environment_return if last else 0.0,
             outcome_steps=len(last.transitions) if last else 0,

@@ -1,0 +1,91 @@
+"""Whatever the log and however it comes in: the table is a function of it, and every change of it is told."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rememberer.learning import Learner
+from rememberer.records import Event, Experience, Labelled, LabelWithdrawn
+from tests.rememberer.logs import Log, Table, logs, table
+
+
+def everything(learner: Learner) -> Any:
+    """All that can be asked of a learner."""
+    known = list(learner.experiences())
+    targets = {(each.key, row.action): learner.targets(each.key, row.action) for each in known for row in each.actions}
+    v = {each.key: learner.v(each.key) for each in known}
+    return known, targets, v, learner.labels, learner.episodes
+
+
+def one_by_one(events: Iterable[Event]) -> Learner:
+    learner = Learner()
+    for event in events:
+        learner.apply([event])
+    return learner
+
+
+@given(logs(), st.data())
+def test_one_by_one_in_batches_or_all_at_once_is_the_same_to_the_last_bit(
+    log: list[Event], data: st.DataObject
+) -> None:
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(log)), max_size=4)))
+    in_batches = Learner()
+    for start, end in zip([0, *cuts], [*cuts, len(log)], strict=True):
+        in_batches.apply(log[start:end])
+    at_once = everything(Learner(log))
+    assert everything(in_batches) == at_once
+    assert everything(one_by_one(log)) == at_once
+
+
+@given(logs())
+def test_what_moved_is_told_with_the_value_before_and_after(log: list[Event]) -> None:
+    learner, before = Learner(), Table()
+    for event in log:
+        changes = learner.apply([event])
+        after = table(learner.experiences())
+        told = {(each.key, each.action): (each.old, each.new, each.visits) for each in changes}
+        assert len(told) == len(changes)
+        for cell in before | after:
+            old, new = before.get(cell, (None, 0)), after.get(cell, (None, 0))
+            assert told.pop(cell, None) == ((old[0], *new) if old != new else None)
+        assert not told
+        before = after
+
+
+@given(logs())
+def test_what_was_touched_is_all_that_a_copy_of_the_table_needs(log: list[Event]) -> None:
+    learner, copy = Learner(), dict[str, Experience]()
+    for event in log:
+        learner.apply([event])
+        copy |= {each.key: each for each in learner.experiences(learner.touched())}
+        assert list(learner.experiences()) == list(copy.values())
+
+
+@given(logs())
+def test_a_label_counts_as_if_it_had_been_there_from_the_start(log: list[Event]) -> None:
+    final = Learner(log).labels
+    others = [event for event in log if not isinstance(event.body, Labelled | LabelWithdrawn)]
+    first = Log()
+    for (episode, step), value in final.items():
+        first.label(episode, step, value)
+    assert everything(one_by_one(log)) == everything(Learner([*first.events, *others]))
+
+
+@given(logs(), st.randoms(use_true_random=False))
+def test_labels_that_were_wrong_and_then_put_right_leave_no_trace(log: list[Event], chance: Any) -> None:
+    flipped, put_right = [], []
+    for event in log:
+        if isinstance(event.body, Labelled) and chance.random() < 0.3:
+            flipped.append(event.model_copy(update={"body": Labelled(step=event.body.step, value=-event.body.value)}))
+        else:
+            flipped.append(event)
+    learner = one_by_one(flipped)
+    final = Learner(log)
+    for (episode, step), value in final.labels.items():
+        put_right.append(Event(user="me", episode=episode, body=Labelled(step=step, value=value)))
+    chance.shuffle(put_right)
+    learner.apply(put_right)
+    assert everything(learner)[:3] == everything(final)[:3]
+    assert learner.labels == final.labels
