@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from html import escape
 
 from app.desk import News, View
+from rememberer.records import ActionValue, Candidate, Change, Experience, LearningSettings, Recalled, State
 from rememberer.values import Target
-from rememberer.records import ActionValue, Candidate, Change, Experience, Recalled, State
 
 STATUS = {
     "empty": ("no task", ""),
@@ -210,21 +210,37 @@ def news(view: View) -> str:
     """The quiet line: what the last decision or reward did, or what went wrong."""
     if view.error:
         return f'<p class="news wrong" role="alert">{esc(view.error)}</p>'
-    if not view.news:
+    if not view.news or not view.transcript:
         return ""
-    return f'<div class="news" role="status">{_told(view.news)}</div>'
+    return f'<div class="news" role="status">{_told(view.news, view.transcript.started.learning)}</div>'
 
 
-def _told(told: News) -> str:
+def rule(learning: LearningSettings) -> str:
+    """How values are made, in a sentence."""
+    reach = "all rewards to the end of the task" if learning.n is None else f"the next {learning.n} rewards"
+    bootstrap = "" if learning.n is None else " and the value of where they led"
+    fade = f", each step on counting {learning.gamma:g} of the one before" if learning.gamma != 1 else ""
+    average = (
+        "the mean over all tries"
+        if learning.alpha is None
+        else f"an average that gives the last try {learning.alpha:g}"
+    )
+    yours = "is added to the world's" if learning.labels == "add" else "stands for the world's"
+    return f"A value is {average} of {reach}{bootstrap}{fade}. Your reward {yours}."
+
+
+def _told(told: News, learning: LearningSettings) -> str:
     if not told.changes:
         return f"{esc(told.text)}; no value moved."
     first, *others = told.changes
     line = f"{esc(told.text)}: {code(first.action)} {_moved(first)}"
-    if not others:
-        return line
+    if others:
+        line += f"; <u>{len(others)} other value{'' if len(others) == 1 else 's'} moved</u>"
     rows = "".join(f"<li>{code(each.action)} {_moved(each)}</li>" for each in others)
-    count = f"{len(others)} other value{'' if len(others) == 1 else 's'} moved"
-    return f'<details data-key="news"><summary>{line}; <u>{count}</u></summary><ul>{rows}</ul></details>'
+    return (
+        f'<details data-key="news"><summary>{line}</summary>'
+        f'{f"<ul>{rows}</ul>" if rows else ""}<p class="muted small">{rule(learning)}</p></details>'
+    )
 
 
 def _moved(change: Change) -> str:
