@@ -1,17 +1,17 @@
 """The error tree, from the root in `envs.errors` up. A message is shown to people as it is: no secrets, no traceback.
 
-    RemembererError
-      EnvError              envs.errors: what worlds refuse
-      StoreError            the store cannot be opened, read or written
-        WrongStore          another schema version or embedding model, a directory that is something else
-      UnknownExperience     a key that this user's memory does not have
-      SessionError          what a session refuses; nothing was executed and nothing was stored
-        AlreadyAnswered     the step was answered before: by a double click, another tab, a retry
-        NotAvailable        an action that cannot be done now
-        NoSuchStep          a label for a step that was never taken
-        UnknownEpisode      an episode that this user does not have
-      ModelError            a language model cannot be reached or does not answer usefully
-      Cancelled             the person stopped it
+RemembererError
+  EnvError              envs.errors: what worlds refuse
+  StoreError            the store cannot be opened, read or written
+    WrongStore          another schema version or embedding model, a directory that is something else
+  UnknownExperience     a key that this user's memory does not have
+  SessionError          what a session refuses; nothing was executed and nothing was stored
+    AlreadyAnswered     the step was answered before: by a double click, another tab, a retry
+    NotAvailable        an action that cannot be done now
+    NoSuchStep          a label for a step that was never taken
+    UnknownEpisode      an episode that this user does not have
+  ModelError            a language model cannot be reached or does not answer usefully
+  Cancelled             the person stopped it
 """
 
 from envs.errors import EnvError, RemembererError
