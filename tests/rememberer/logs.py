@@ -81,6 +81,7 @@ class Log:
         )
 
     def load(self, where: str, source: str = "a file", visits: int = 1, **actions: float) -> Event:
+        """An import in which the page and each of these actions, given with its Q, were visited so often."""
         rows = tuple(ImportedAction(action=name, q=q, visits=visits, mean_reward=q / 2) for name, q in actions.items())
         return self.add(
             Imported(state=page(where), actions=rows, source=source, visits=visits, history=("from", "far"))
