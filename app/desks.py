@@ -7,7 +7,7 @@ from functools import lru_cache
 import envs
 from app.desk import Desk
 from app.opening import open_memory
-from app.policies import default_policy, policies
+from app.policies import Policies
 from app.settings import Settings
 from rememberer.embedding import Encoder
 from rememberer.store import Store
@@ -17,7 +17,9 @@ class Desks:
     """Desks by user name, on one store and with one encoder."""
 
     def __init__(self, settings: Settings, store: Store, encoder: Encoder) -> None:
+        """Raises what `Policies` raises."""
         self.settings = settings
+        self._policies = Policies(settings)
         self._store = store
         self._encoder = encoder
         self._lock = threading.Lock()
@@ -28,8 +30,8 @@ class Desks:
         with self._lock:
             if user not in self._desks:
                 memory = open_memory(self._store, self.settings, user, self._encoder)
-                named = policies(self.settings, memory.encoder)
-                self._desks[user] = Desk(memory, named, default_policy(self.settings), self.settings)
+                named = self._policies.of(memory.encoder)
+                self._desks[user] = Desk(memory, named, self._policies.default, self.settings)
             return self._desks[user]
 
     def tasks(self, env: str) -> Sequence[envs.Task]:
@@ -42,6 +44,7 @@ class Desks:
             for desk in self._desks.values():
                 desk.close()
             self._desks.clear()
+            self._policies.close()
 
 
 @lru_cache(maxsize=8)

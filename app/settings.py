@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from platformdirs import user_data_path
-from pydantic import Field, FilePath, SecretStr, ValidationError
+from pydantic import DirectoryPath, Field, FilePath, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from rememberer.embedding import DEFAULT_ENCODER
@@ -43,6 +43,10 @@ class Settings(BaseSettings):
     user: str = Field(default="me", min_length=1, description="Whose memory it is where nobody logs in.")
     host: str = Field(default="127.0.0.1", min_length=1, description="Address that the page is served on.")
     port: int = Field(default=7860, ge=0, le=65535, description="Port that the page is served on; 0 takes a free one.")
+
+    data: DirectoryPath | None = Field(
+        default=None, description="Folder with the official WebShop files; none: a catalogue of our own."
+    )
 
     base_url: str | None = Field(
         default=None,
