@@ -45,12 +45,12 @@ class Learner:
         self._bootstraps: dict[str, list[int]] = defaultdict(list)
         """Key -> the moments at which targets bootstrapped from its V."""
         self._before: dict[tuple[str, str], tuple[float | None, int]] = {}
-        self._touched: set[str] = set()
+        self._touched: dict[str, None] = {}
         self.apply(events)
 
     def apply(self, events: Iterable[Event]) -> list[Change]:
         """Fold further events of the log, in order. Returns the values that moved, in order of first touch."""
-        self._before, self._touched = {}, set()
+        self._before, self._touched = {}, {}
         fresh, labelled = list(events), dict[StepId, None]()
         # Labels first: whoever learns below then sees the label in force, whenever it was given.
         for event in fresh:
@@ -68,9 +68,9 @@ class Learner:
             self._follow_frontier(episode)
         return self._changes()
 
-    def touched(self) -> set[str]:
-        """Keys of the records that the last `apply` wrote to, moved values or not."""
-        return self._touched
+    def touched(self) -> list[str]:
+        """Keys of the records that the last `apply` wrote to, moved values or not; new ones oldest first."""
+        return list(self._touched)
 
     def experiences(self, keys: Iterable[str] | None = None) -> Iterator[Experience]:
         """Experiences by key (all, oldest first, when None). Keys without anything known are left out."""
@@ -111,7 +111,7 @@ class Learner:
                 if not episode.ended:
                     episode.ended, episode.stopped = "truncated", True
                     self._settle(episode)
-                    self._touched.update(each.state.key for each in episode.transitions)
+                    self._touched.update((each.state.key, None) for each in episode.transitions)
             case Decided(decision=decision) if decision.kind in ("reject", "override") and decision.proposed:
                 state = self.episodes[event.episode].state
                 cell = self._cell(state, decision.proposed, event.time)
@@ -124,7 +124,7 @@ class Learner:
                 self._settled.append(None)
             case Pinned(key=key, pinned=pinned) if key in self._records:
                 self._records[key].pinned = pinned
-                self._touched.add(key)
+                self._touched[key] = None
 
     def _observe(self, episode: EpisodeTrace, body: Observed, time: datetime) -> None:
         if episode.ended:
@@ -140,7 +140,7 @@ class Learner:
         self._set_target(episode, index)
         self._settle(episode)
         episode.frontier = None
-        self._touched.update(each.state.key for each in episode.transitions)
+        self._touched.update((each.state.key, None) for each in episode.transitions)
 
     def _settle(self, episode: EpisodeTrace) -> None:
         n, total = episode.learning.n, len(episode.transitions)
@@ -259,7 +259,7 @@ class Learner:
         )
 
     def _record(self, state: State, time: datetime) -> Entry:
-        self._touched.add(state.key)
+        self._touched[state.key] = None
         return self._records.setdefault(state.key, Entry(state, time))
 
     def _cell(self, state: State, action: str, time: datetime) -> Cell:
@@ -270,7 +270,7 @@ class Learner:
         return cells[action]
 
     def _touch(self, key: str, action: str) -> None:
-        self._touched.add(key)
+        self._touched[key] = None
         if (key, action) not in self._before:
             cell = self._records[key].cells[action]
             self._before[key, action] = (cell.q(), cell.visits())

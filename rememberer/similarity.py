@@ -70,11 +70,9 @@ class Index:
         tasks, seen = self._similarity.vectors(states)
         first, end = len(self._keys), len(self._keys) + len(states)
         if end > len(self._visits):
-            self._tasks, self._seen, self._visits = (
-                _grown(self._tasks, tasks, end),
-                _grown(self._seen, seen, end),
-                np.concatenate([self._visits, np.zeros(end, dtype=np.int64)]),
-            )
+            room = max(2 * first, end)
+            self._tasks, self._seen = _grown(self._tasks, room, tasks.shape[1]), _grown(self._seen, room, seen.shape[1])
+            self._visits = np.concatenate([self._visits[:first], np.zeros(room - first, dtype=np.int64)])
         self._tasks[first:end], self._seen[first:end] = tasks, seen
         for row, state in enumerate(states, first):
             self._keys.append(state.key)
@@ -85,25 +83,18 @@ class Index:
         if key in self._row:
             self._visits[self._row[key]] = visits
 
-    def remove(self, keys: set[str]) -> None:
-        """Take states out."""
-        kept = [row for key, row in self._row.items() if key not in keys]
-        self._tasks, self._seen, self._visits = self._tasks[kept], self._seen[kept], self._visits[kept]
-        self._keys = [self._keys[row] for row in kept]
-        self._row = {key: row for row, key in enumerate(self._keys)}
-
     def nearest(self, state: State, limit: int) -> list[tuple[str, float, float, float]]:
         """Return up to `limit` (key, f, f_task, f_observation), best first.
 
-        Ties: higher f, then more visits, then older. One matrix product over all states.
+        Ties: higher f, then more visits, then older. One product of all vectors with the state's.
         """
         count = len(self._keys)
-        if not count:
+        if not count or limit < 1:
             return []
         task, seen = self._similarity.vectors([state])
-        f_task, f_seen = self._tasks[:count] @ task[0], self._seen[:count] @ seen[0]
-        # Rounded, because the last bit of a product depends on where in memory a row lies.
-        f = np.round(f_task + f_seen, 6)
+        # Not `@`: the last bit of its products depends on where a row stands, and would decide ties.
+        f_task, f_seen = np.einsum("ij,j", self._tasks[:count], task[0]), np.einsum("ij,j", self._seen[:count], seen[0])
+        f = f_task + f_seen
         bar = np.partition(f, count - limit)[count - limit] if count > limit else f.min()
         near = np.flatnonzero(f >= bar)
         best = near[np.lexsort((near, -self._visits[near], -f[near]))][:limit]
@@ -113,7 +104,7 @@ class Index:
         ]
 
 
-def _grown(old: Matrix, like: Matrix, at_least: int) -> Matrix:
-    grown = np.zeros((max(2 * len(old), at_least), like.shape[1]), dtype=np.float32)
+def _grown(old: Matrix, rows: int, columns: int) -> Matrix:
+    grown = np.zeros((rows, columns), dtype=np.float32)
     grown[: len(old), : old.shape[1]] = old
     return grown
