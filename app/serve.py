@@ -72,7 +72,7 @@ def build(desks: "Desks", user_of: "Callable[[Request], str | None]") -> "FastAP
     app.add_middleware(Guard)
     blocks = page(desks)
     blocks.queue(default_concurrency_limit=None, max_size=200)
-    return gr.mount_gradio_app(
+    mounted: FastAPI = gr.mount_gradio_app(
         app,
         blocks,
         path="/",
@@ -87,6 +87,7 @@ def build(desks: "Desks", user_of: "Callable[[Request], str | None]") -> "FastAP
         ssr_mode=False,
         pwa=False,
     )
+    return mounted
 
 
 def _listen(host: str, port: int) -> socket.socket:

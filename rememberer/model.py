@@ -38,7 +38,10 @@ class Answer:
 class Model(Protocol):
     """Something that answers chat messages."""
 
-    model: str
+    @property
+    def model(self) -> str:
+        """The model's name at its server."""
+        ...
 
     def answer(
         self,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
@@ -12,9 +12,6 @@ from app.ui.newtask import NewTaskTab
 from app.ui.play import EVENT, PlayTab
 from app.ui.window import Shown, desk_of, follow
 
-if TYPE_CHECKING:
-    pass
-
 HERE = Path(__file__).parent
 LOOK_SECONDS = 3
 """How often a window that follows nothing looks whether another one has done something."""
@@ -22,7 +19,8 @@ LOOK_SECONDS = 3
 
 def page(desks: Desks) -> gr.Blocks:
     """Build the page."""
-    with gr.Blocks(title="Rememberer", fill_width=True, analytics_enabled=False) as blocks:
+    blocks = gr.Blocks(title="Rememberer", fill_width=True, analytics_enabled=False)
+    with blocks:
         header = gr.HTML(elem_id="header", apply_default_css=False)
         with gr.Tabs(elem_id="tabs") as tabs:
             with gr.Tab("Play", id="play"):
