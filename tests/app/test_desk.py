@@ -1,0 +1,242 @@
+"""One person's desk: what several windows and a worker thread do to it at once."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from app.desk import Desk
+from app.settings import Settings, load_settings
+from rememberer.errors import AlreadyAnswered, ModelError, NotAvailable, SessionError
+from rememberer.memory import Memory
+from rememberer.policy import Retrieved, Situation
+from rememberer.records import Candidate, Proposal
+from rememberer.store import InMemoryStore
+from tests.rememberer.encoders import WordEncoder
+
+OFFICIAL = Path(__file__).parents[1] / "goldens" / "webshop" / "official-format"
+TASK = "own:a red scarf"
+
+
+class First:
+    """Proposes what can be done, in order; breaks, or waits, when told to."""
+
+    name = "first"
+
+    def __init__(self) -> None:
+        self.broken = ""
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def propose(self, situation: Situation, retrieved: Sequence[Retrieved], k: int) -> Proposal:
+        assert self.gate.wait(20)
+        if self.broken:
+            raise ModelError(self.broken)
+        actions = ["search[scarf]" if each.typed else each.text for each in situation.state.actions]
+        left = [each for each in actions if each not in situation.refused]
+        return Proposal(candidates=tuple(Candidate(action=each) for each in left[:k]), policy=self.name)
+
+
+@pytest.fixture
+def policy() -> First:
+    return First()
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return load_settings(home=tmp_path, data=OFFICIAL)
+
+
+@pytest.fixture
+def desk_on(policy: First, settings: Settings) -> Iterator[Callable[[InMemoryStore], Desk]]:
+    desks: list[Desk] = []
+
+    def make(store: InMemoryStore) -> Desk:
+        memory = Memory(store, "me", WordEncoder())
+        desks.append(Desk(memory, {"first": policy, "other": First()}, "first", settings))
+        return desks[-1]
+
+    yield make
+    policy.gate.set()
+    for desk in desks:
+        desk.close()
+
+
+@pytest.fixture
+def desk(desk_on: Callable[[InMemoryStore], Desk]) -> Desk:
+    """A desk with the first card of a task on it."""
+    made = desk_on(InMemoryStore())
+    made.start("webshop", TASK)
+    until(made, "waiting")
+    return made
+
+
+def until(desk: Desk, *status: str) -> None:
+    """Wait for the desk to come to a status."""
+    for _ in range(200):
+        view = desk.view()
+        if view.status in status:
+            return
+        desk.wait(view.version, 5)
+    raise AssertionError(f"The desk stays {desk.view().status}; expected {status}.")
+
+
+def kinds(desk: Desk) -> list[str]:
+    return [event.body.type for event in desk.memory.store.events("me")]
+
+
+def test_a_desk_starts_empty(desk_on: Callable[[InMemoryStore], Desk]) -> None:
+    desk = desk_on(InMemoryStore())
+    view = desk.view()
+    assert view.status == "empty"
+    assert view.transcript is None
+    with pytest.raises(SessionError, match="no task"):
+        desk.propose()
+
+
+def test_a_step(desk: Desk) -> None:
+    card = desk.view().card
+    desk.approve(card)
+    until(desk, "waiting")
+    assert kinds(desk) == ["started", "proposed", "decided", "observed", "proposed"]
+    news = desk.view().news
+    assert news is not None
+    assert news.text == "Step 1 done"
+    assert [(each.action, each.old, each.new) for each in news.changes] == [("search[scarf]", None, 0.0)]
+
+
+def test_a_card_is_answered_once_however_many_answer(desk: Desk) -> None:
+    card = desk.view().card
+    refused: list[Exception] = []
+
+    def answer() -> None:
+        try:
+            desk.approve(card)
+        except SessionError as problem:
+            refused.append(problem)
+
+    threads = [threading.Thread(target=answer) for _ in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    until(desk, "waiting")
+    assert len(refused) == 7
+    assert all(isinstance(each, AlreadyAnswered) for each in refused)
+    assert kinds(desk).count("observed") == 1
+
+
+def test_a_card_that_was_replaced_is_not_approved(desk: Desk) -> None:
+    desk.approve(desk.view().card)
+    until(desk, "waiting")
+    card = desk.view().card
+    desk.reject(card, "none of these")
+    until(desk, "waiting")
+    for picked in (0, 1):
+        with pytest.raises(AlreadyAnswered, match="replaced"):
+            desk.approve(card, picked)
+    assert kinds(desk).count("observed") == 1
+    # What is typed is meant for the step, whatever is proposed there.
+    desk.override(card, "click[back to search]")
+    until(desk, "waiting")
+    assert kinds(desk).count("observed") == 2
+
+
+def test_a_model_that_breaks_is_told_and_asked_again(desk: Desk, policy: First) -> None:
+    policy.broken = "The model server cannot be reached."
+    desk.approve(desk.view().card)
+    until(desk, "waiting")
+    assert desk.view().error == "The model server cannot be reached."
+    assert kinds(desk)[-1] == "observed"
+    policy.broken = ""
+    desk.propose()
+    until(desk, "waiting")
+    assert desk.view().error == ""
+    assert kinds(desk)[-1] == "proposed"
+
+
+def test_a_refused_answer_leaves_the_card(desk: Desk) -> None:
+    card = desk.view().card
+    with pytest.raises(NotAvailable):
+        desk.override(card, "fly")
+    assert desk.view().card == card
+    assert desk.view().status == "waiting"
+
+
+def test_another_policy_takes_over(desk: Desk) -> None:
+    desk.use("other")
+    until(desk, "waiting")
+    assert desk.view().policy == "other"
+    assert kinds(desk) == ["started", "proposed", "proposed"]
+    with pytest.raises(SessionError, match="first, other"):
+        desk.use("nobody")
+
+
+def test_a_new_task_leaves_the_old_one(desk: Desk) -> None:
+    desk.start("webshop", "own:a blue lamp")
+    until(desk, "waiting")
+    assert kinds(desk) == ["started", "proposed", "decided", "ended", "started", "proposed"]
+    transcript = desk.view().transcript
+    assert transcript is not None
+    assert transcript.started.task == "a blue lamp"
+
+
+def test_a_task_that_does_not_exist_is_told(desk_on: Callable[[InMemoryStore], Desk]) -> None:
+    desk = desk_on(InMemoryStore())
+    desk.start("webshop", "no such goal")
+    until(desk, "empty")
+    assert "no such goal" in desk.view().error
+    assert kinds(desk) == []
+
+
+def test_stop_lets_nothing_through(desk: Desk, policy: First) -> None:
+    policy.gate.clear()
+    desk.approve(desk.view().card)
+    assert desk.view().status == "thinking"
+    desk.stop()
+    assert desk.view().status == "waiting"
+    written = kinds(desk)
+    policy.gate.set()
+    for thread in threading.enumerate():
+        if thread.name == "desk":
+            thread.join(20)
+    assert kinds(desk) == written
+    assert desk.view().status == "waiting"
+
+
+def test_it_runs_to_the_limit_and_rewards_count_after(desk: Desk) -> None:
+    desk.run(ask=False)
+    until(desk, "done")
+    transcript = desk.view().transcript
+    assert transcript is not None
+    assert transcript.ended == "truncated"
+    assert len(transcript.actions) == 15
+    desk.label(15, 1.0)
+    news = desk.view().news
+    assert news is not None
+    assert news.changes[0].action == transcript.actions[14]
+    assert desk.view().labels == {15: 1.0}
+    desk.withdraw(15)
+    assert desk.view().labels == {}
+    with pytest.raises(SessionError, match="over"):
+        desk.run(ask=False)
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_the_last_task_is_back_on_the_desk(desk_on: Callable[[InMemoryStore], Desk], ended: bool) -> None:
+    store = InMemoryStore()
+    first = desk_on(store)
+    first.start("webshop", TASK)
+    until(first, "waiting")
+    first.approve(first.view().card)
+    until(first, "waiting")
+    if ended:
+        first.run(ask=False)
+        until(first, "done")
+    before, written = first.view(), kinds(first)
+    first.close()
+    again = desk_on(store)
+    until(again, "done" if ended else "waiting")
+    assert again.view().card == before.card
+    assert kinds(again) == written
