@@ -78,33 +78,35 @@ def _bundled() -> Path:
 
 
 class CachedEncoder:
-    """Encodes each text once. `known` starts with what a store has kept; `fresh` collects what it has not."""
+    """Encodes each text once. `known` starts with what a store has kept; `take_fresh` gives what it has not."""
 
     def __init__(self, encoder: Encoder, known: Mapping[str, Vector] | None = None) -> None:
         self.name = encoder.name
-        self.encoder = encoder
+        self._encoder = encoder
         self._lock = threading.Lock()
-        self._known: dict[str, Vector] = dict(known or {})
-        self._fresh: dict[str, Vector] = {}
+        self.reset(known or {})
+
+    def reset(self, known: Mapping[str, Vector]) -> None:
+        """Start over with what a store has kept."""
+        with self._lock:
+            self._known: dict[str, Vector] = dict(known)
+            self._fresh: dict[str, Vector] = {}
 
     def encode(self, texts: Sequence[str]) -> Matrix:
+        """See `Encoder.encode`. Others go on meanwhile: a model may take seconds."""
         with self._lock:
-            missing = [text for text in dict.fromkeys(texts) if text not in self._known]
-            if missing:
-                rows = dict(zip(missing, self.encoder.encode(missing), strict=True))
+            found = {text: self._known[text] for text in texts if text in self._known}
+        missing = [text for text in dict.fromkeys(texts) if text not in found]
+        if missing:
+            rows = dict(zip(missing, self._encoder.encode(missing), strict=True))
+            found |= rows
+            with self._lock:
                 self._known |= rows
                 self._fresh |= rows
-            return np.stack([self._known[text] for text in texts]) if texts else np.zeros((0, 0), np.float32)
+        return np.stack([found[text] for text in texts]) if texts else np.zeros((0, 0), np.float32)
 
     def take_fresh(self) -> dict[str, Vector]:
         """Return what was encoded since the last call, for the store to keep."""
         with self._lock:
             fresh, self._fresh = self._fresh, {}
             return fresh
-
-    def drop(self, texts: Sequence[str]) -> None:
-        """Forget texts."""
-        with self._lock:
-            for text in texts:
-                self._known.pop(text, None)
-                self._fresh.pop(text, None)

@@ -13,6 +13,7 @@ from rememberer.records import (
     Imported,
     Labelled,
     Observed,
+    Pinned,
     Proposal,
     Proposed,
     State,
@@ -45,6 +46,8 @@ def redact(events: Sequence[Event], keys: set[str]) -> tuple[list[Event], list[s
         if isinstance(each, EpisodeStarted | Observed | Imported) and each.state.key not in keys
     }
     here: dict[str, State] = {}
+    quoting: set[tuple[str, str]] = set()
+    """(episode, reason) of candidates that rest on something forgotten."""
     changed = []
     for event in events:
         now = here.get(event.episode)
@@ -53,14 +56,18 @@ def redact(events: Sequence[Event], keys: set[str]) -> tuple[list[Event], list[s
         match body:
             case EpisodeStarted():
                 here[event.episode] = body.state
-                task = body.task if body.state.task in kept_tasks else GONE
-                body = body.model_copy(update={"state": state(body.state), "task": task})
+                # The id as well: an instruction in a person's own words stands in it.
+                gone = {} if body.state.task in kept_tasks else {"task": GONE, "task_id": GONE}
+                body = body.model_copy(update={"state": state(body.state), **gone})
             case Observed():
                 here[event.episode] = body.state
                 gone = {"action": action(key, body.action), "reason": ""} if key in keys else {}
+                if (event.episode, body.reason) in quoting:
+                    gone["reason"] = ""
                 near = stand_ins.get(body.nearest, body.nearest)
                 body = body.model_copy(update={"state": state(body.state), "nearest": near, **gone})
             case Proposed():
+                quoting |= {(event.episode, c.reason) for c in body.proposal.candidates if keys & {*c.evidence}}
                 body = body.model_copy(update={"proposal": _proposal(body.proposal, key in keys, keys)})
             case Decided(decision=decision) if key in keys:
                 gone = {
@@ -75,6 +82,8 @@ def redact(events: Sequence[Event], keys: set[str]) -> tuple[list[Event], list[s
                     for row in body.actions
                 ]
                 body = body.model_copy(update={"state": state(body.state), "actions": tuple(rows), "history": ()})
+            case Pinned() if body.key in keys:
+                body = body.model_copy(update={"key": stand_ins[body.key]})
             case _:
                 pass
         if body != event.body:

@@ -36,15 +36,12 @@ class Memory:
         self.store = store
         self.user = user
         self.threshold = threshold
-        self.encoder = CachedEncoder(encoder or SentenceEncoder(), store.vectors(user))
+        self.encoder = CachedEncoder(encoder or SentenceEncoder())
         self._tables = tables
+        self._similarities: dict[str, Similarity] = {}
         self._lock = threading.RLock()
-        self._learner = Learner()
-        self._seq = -1
-        self._indexes: dict[str, Index] = {}
-        self._unindexed: dict[str, State] = {}
-        self.refresh()
-        self._mend_view()
+        self._restart()
+        self._mend_view(self._learner)
 
     def __len__(self) -> int:
         """Number of experiences."""
@@ -52,16 +49,16 @@ class Memory:
             return sum(map(len, self._indexes.values())) + len(self._unindexed)
 
     def refresh(self) -> list[Change]:
-        """Learn what other processes have written to the log since. Reads the store; writes nothing."""
+        """Learn what others have written to the log since. Reads the store; writes nothing."""
         with self._lock:
             return self._learn(self.store.events(self.user, after=self._seq))
 
     def write(self, bodies: Sequence[Body], episode: str = "", ids: Sequence[str] = ()) -> list[Change]:
         """Append to the log and learn from it; returns the values that moved.
 
-        On disk: the events first, then the rows of the view that they touch. Raises `StoreError`, with nothing
-        written, when the disk does not play along. `ids` are idempotency keys: an event that the log has is not
-        written twice.
+        On disk: the events first, then the rows of the view that they touch, and what was encoded meanwhile. Raises
+        `StoreError`, with nothing written, when the disk does not play along. `ids` are idempotency keys: an event
+        that the log has is not written twice.
         """
         return self.append(bodies, episode, ids)[1]
 
@@ -74,19 +71,24 @@ class Memory:
         with self._lock:
             stored = self.store.append(events)
             fresh = [event for event in stored if event.seq > self._seq]
-            if fresh and fresh[0].seq > self._seq + 1:
-                fresh = self.store.events(self.user, after=self._seq)
+            if [event.seq for event in fresh] != list(range(self._seq + 1, self._seq + 1 + len(fresh))):
+                fresh = self.store.events(self.user, after=self._seq)  # others have written between
             changes = self._learn(fresh)
-            touched = self._learner.touched()
-            if touched:
-                self.store.put_experiences(self.user, self._learner.experiences(touched))
+            if fresh:
+                self.store.put_experiences(self.user, self._learner.experiences(self._learner.touched()))
+            if encoded := self.encoder.take_fresh():
+                self.store.put_vectors(self.user, encoded)
             return stored, changes
 
     def retrieve(self, state: State, limit: int = 8, episode: str = "") -> list[Retrieved]:
         """Return up to `limit` experiences most like `state`, best first (paper, section 3.2).
 
         What only the open `episode` itself has brought about, and nobody judged, is no evidence and left out.
+        Encodes what is new since the last call; nothing is written.
         """
+        with self._lock:
+            waiting = list(self._unindexed.values())
+        self._encode([*waiting, state])  # without the lock, as a model may take seconds
         with self._lock:
             self._index_new()
             index = self._indexes.get(state.env)
@@ -167,23 +169,28 @@ class Memory:
         `SessionError` for one that belongs to an open episode; then nothing is forgotten.
         """
         with self._lock:
-            wanted = dict.fromkeys(keys)
+            self.refresh()
+            wanted = set(keys)
+            if not wanted:
+                return
             for key in wanted:
                 self.experience(key)
             for episode in self.episodes():
-                if not episode.ended and any(each.state.key in wanted for each in episode.transitions):
+                seen = {episode.state.key, *(each.state.key for each in episode.transitions)}
+                if not episode.ended and seen & wanted:
                     raise SessionError(
                         f"This experience belongs to a task that is still open ({episode.task[:60]!r}). Finish that "
                         "task or start a new one, then forget it."
                     )
-            texts = {text for each in self.experiences() if each.key in wanted for text in _texts(each)}
-            texts -= {text for each in self.experiences() if each.key not in wanted for text in _texts(each)}
-            events, stand_ins = redact(self.store.events(self.user), set(wanted))
+            kept = {text for each in self.experiences() if each.key not in wanted for text in _texts(each.state)}
+            log = self.store.events(self.user)
+            events, stand_ins = redact(log, wanted | self._ends_after(wanted))
+            rewritten = {event.id: event for event in events}
+            # The log last: who dies before that finds the experiences again, and can forget them again.
+            self._mend_view(Learner(rewritten.get(event.id, event) for event in log))
+            self.store.drop_vectors(self.user, [text for text in self.store.vectors(self.user) if text not in kept])
             self.store.replace(self.user, events)
             self.store.append([Event(user=self.user, body=Forgotten(stand_ins=tuple(stand_ins)))])
-            self.store.drop_experiences(self.user, list(wanted))
-            self.store.drop_vectors(self.user, sorted(texts))
-            self.encoder.drop(sorted(texts))
             self.store.forget_files()
             self._restart()
 
@@ -192,10 +199,10 @@ class Memory:
         with self._lock:
             self.store.drop_experiences(self.user)
             self.store.drop_vectors(self.user)
-            self.encoder = CachedEncoder(self.encoder.encoder)
             self._restart()
-            self._mend_view()
+            self._mend_view(self._learner)
             self._index_new()
+            self.store.put_vectors(self.user, self.encoder.take_fresh())
             return len(self)
 
     def _check_step(self, episode: str, step: int) -> None:
@@ -208,52 +215,84 @@ class Memory:
             taken = f"Steps 1 to {len(done)} were" if done else "No step was"
             raise NoSuchStep(f"There is no step {step} to reward. {taken} taken in this task.")
 
+    def _ends_after(self, wanted: set[str]) -> set[str]:
+        """Keys of pages that were only ever the end of an episode, so that they are no experiences of their own.
+
+        They go with the experiences that led to them; where nothing was done at all, with the last of their task.
+        """
+        tasks = {each.state.task for each in self.experiences() if each.key in wanted}
+        tasks -= {each.state.task for each in self.experiences() if each.key not in wanted}
+        going: set[str] = set()
+        staying: set[str] = set()
+        for episode in self.episodes():
+            last = episode.transitions[-1].state if episode.transitions else None
+            led = last.key in wanted or last.forgotten if last else episode.state.task in tasks
+            (going if episode.ended and led else staying).add(episode.state.key)
+        known = {state.key for state, _ in self._learner.states(going)}
+        return going - staying - known
+
     def _restart(self) -> None:
-        self._learner, self._seq, self._indexes, self._unindexed = Learner(), -1, {}, {}
+        """Learn the whole log anew."""
+        self.encoder.reset(self.store.vectors(self.user))
+        self._learner, self._seq = Learner(), -1
+        self._indexes: dict[str, Index] = {}
+        self._unindexed: dict[str, State] = {}
         self.refresh()
 
     def _learn(self, events: Sequence[Event]) -> list[Change]:
         if not events:
             return []
+        at_start, self._seq = self._seq < 0, events[-1].seq
         changes = self._learner.apply(events)
-        self._seq = events[-1].seq
-        for each in self._learner.experiences(self._learner.touched()):
-            index = self._indexes.get(each.state.env)
-            if index is not None and each.key in index:
-                index.set_visits(each.key, sum(row.visits for row in each.actions))
+        if not at_start and any(isinstance(event.body, Forgotten) for event in events):
+            self._restart()  # another process has forgotten what is still known here
+            return changes
+        for state, visits in self._learner.states(self._learner.touched()):
+            index = self._indexes.get(state.env)
+            if index is not None and state.key in index:
+                index.set_visits(state.key, visits)
             else:
-                self._unindexed[each.key] = each.state
+                self._unindexed[state.key] = state
         return changes
 
+    def _encode(self, states: Sequence[State]) -> None:
+        for env, of_env in _by_env(states).items():
+            self._similarity(env).vectors(of_env)
+
+    def _similarity(self, env: str) -> Similarity:
+        if env not in self._similarities:
+            self._similarities[env] = Similarity(self.encoder, self._tables(env))
+        return self._similarities[env]
+
     def _index_new(self) -> None:
-        """Encode and index what was written since, in one batch an environment: writing never waits for a model."""
-        waiting, self._unindexed = self._unindexed, {}
-        by_env: dict[str, list[State]] = {}
-        for state in waiting.values():
-            by_env.setdefault(state.env, []).append(state)
-        for env, states in by_env.items():
-            if env not in self._indexes:
-                self._indexes[env] = Index(Similarity(self.encoder, self._tables(env)))
-            self._indexes[env].add(states)
-            for each in self._learner.experiences(state.key for state in states):
-                self._indexes[env].set_visits(each.key, sum(row.visits for row in each.actions))
-        fresh = self.encoder.take_fresh()
-        if fresh:
-            self.store.put_vectors(self.user, fresh)
+        """Index what was written since the last call; encodes it in one batch an environment."""
+        for env, states in _by_env(self._unindexed.values()).items():
+            index = self._indexes.setdefault(env, Index(self._similarity(env)))
+            index.add(states)
+            for state, visits in self._learner.states(each.key for each in states):
+                index.set_visits(state.key, visits)
+                del self._unindexed[state.key]
 
     def _open_transitions(self, episode: str) -> list[Transition]:
         trace = self._learner.episodes.get(episode)
         return list(trace.transitions) if trace and not trace.ended else []
 
-    def _mend_view(self) -> None:
+    def _mend_view(self, learner: Learner) -> None:
+        """Have the view on disk show what `learner` knows."""
         stored = {each.key: each for each in self.store.experiences(self.user)}
-        right = {each.key: each for each in self._learner.experiences()}
+        right = {each.key: each for each in learner.experiences()}
         if stale := [each for key, each in right.items() if stored.get(key) != each]:
             self.store.put_experiences(self.user, stale)
         if gone := [key for key in stored if key not in right]:
             self.store.drop_experiences(self.user, gone)
 
 
-def _texts(experience: Experience) -> set[str]:
-    state = experience.state
+def _by_env(states: Iterable[State]) -> dict[str, list[State]]:
+    found: dict[str, list[State]] = {}
+    for state in states:
+        found.setdefault(state.env, []).append(state)
+    return found
+
+
+def _texts(state: State) -> set[str]:
     return {state.task, state.observation, *(action.label for action in state.actions)}

@@ -27,6 +27,6 @@ class WordEncoder:
 
 
 def _vector(text: str) -> Matrix:
-    words = [hashlib.sha256(word.encode("utf-8", "surrogatepass")).digest() for word in ["", *text.split()]]
+    words = [hashlib.shake_256(word.encode("utf-8", "surrogatepass")).digest(384) for word in ["", *text.split()]]
     total = np.sum([np.frombuffer(word, dtype=np.uint8) / 255 - 0.5 for word in words], axis=0)
     return (total / np.linalg.norm(total)).astype(np.float32)

@@ -1,0 +1,321 @@
+"""What is forgotten is gone from the log, the view, the embeddings and the files; all else is as it was."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rememberer.errors import SessionError, StoreError, UnknownExperience
+from rememberer.memory import Memory
+from rememberer.records import (
+    ActionText,
+    Body,
+    Candidate,
+    Decided,
+    Decision,
+    EpisodeEnded,
+    EpisodeStarted,
+    Experience,
+    Imported,
+    ImportedAction,
+    Labelled,
+    LearningSettings,
+    Observed,
+    Pinned,
+    Proposal,
+    Proposed,
+    Recalled,
+    State,
+)
+from rememberer.store import InMemoryStore, Store
+from storage import LanceStore
+from tests.rememberer.encoders import WordEncoder
+
+TASK = "a present for grandmother"
+PLAIN = "a lamp"
+SECRETS = ["grandmother", "slippers", "wool", "birthday", "surprise", "parcel"]
+"""Words that stand only in what is forgotten."""
+
+
+def place(observation: str, task: str) -> State:
+    label = f"see {observation}"
+    return State(
+        env="nowhere",
+        task=task,
+        observation=observation,
+        kind="page",
+        actions=(ActionText(text=f"click[{observation}]", label=label, kind="open"),),
+    )
+
+
+SLIPPERS, WOOL, PARCEL = (place(each, TASK) for each in ("slippers", "wool", "parcel"))
+LAMP, BULB = place("lamp", PLAIN), place("bulb", PLAIN)
+
+
+def proposal(of: State, *recalled: State) -> Proposal:
+    """A model's proposal that quotes what it recalled."""
+    words = " and ".join(each.observation for each in recalled)
+    return Proposal(
+        candidates=(
+            Candidate(
+                action=of.actions[0].text,
+                label=of.actions[0].label,
+                reason=f"like {words}",
+                evidence=tuple(each.key for each in recalled),
+            ),
+        ),
+        recalled=tuple(Recalled(key=each.key, similarity=0.9, used=True) for each in recalled),
+        prompt=f"exemplars: {words}; {of.observation}",
+        reply=f"as with {words}",
+        reasoning=f"thinking of {words}",
+    )
+
+
+def fill(memory: Memory, **learning: Any) -> None:
+    """A task that will be forgotten, and others that rest on it and that it rests on."""
+    settings = LearningSettings(**learning)
+
+    def started(where: State) -> Body:
+        return EpisodeStarted(
+            env="nowhere", task_id=f"own:{where.task}", task=where.task, learning=settings, state=where
+        )
+
+    def decided(step: int, where: State, hint: str = "") -> Body:
+        action = where.actions[0].text
+        kind = "override" if hint else "approve"
+        return Decided(decision=Decision(step=step, kind=kind, action=action, proposed=action, hint=hint))
+
+    def observed(
+        step: int, where: State, to: State, reward: float = 0.0, *, end: bool = False, reason: str = ""
+    ) -> Body:
+        action = where.actions[0].text
+        return Observed(step=step, action=action, reward=reward, state=to, terminated=end, reason=reason)
+
+    lamp, slippers = LAMP, SLIPPERS
+    memory.write(
+        [started(lamp), observed(1, lamp, BULB), observed(2, BULB, place("done", PLAIN), 0.5, end=True)], "lamp"
+    )
+    memory.write(
+        [
+            started(slippers),
+            Proposed(step=1, proposal=proposal(slippers, lamp)),
+            decided(1, slippers, hint="not for a birthday"),
+            observed(1, slippers, WOOL, reason="like lamp"),
+            Labelled(step=1, value=-0.5, comment="no surprise"),
+            Proposed(step=2, proposal=proposal(WOOL)),
+            decided(2, WOOL),
+            observed(2, WOOL, PARCEL, 1.0, end=True),
+        ],
+        "present",
+    )
+    imported = ImportedAction(action="click[wool]", q=0.5, reason="wool is warm")
+    memory.write([Imported(state=WOOL, actions=(imported,), history=("click[slippers]",), source="friends")])
+    memory.write([Pinned(key=WOOL.key)])
+    memory.write([started(SLIPPERS), EpisodeEnded()], "only looked at")
+    again = proposal(LAMP, SLIPPERS, BULB)
+    memory.write([started(LAMP), Proposed(step=1, proposal=again), decided(1, LAMP)], "lamp again")
+    memory.write([observed(1, LAMP, BULB, reason=again.candidates[0].reason), EpisodeEnded()], "lamp again")
+    memory.retrieve(PARCEL)
+    memory.label("lamp", 1, 0.25, comment="quite so")
+
+
+def open_memory(store: Store, user: str = "me") -> Memory:
+    return Memory(store, user, WordEncoder(), tables=lambda env: None)
+
+
+def open_store(path: Path) -> LanceStore:
+    return LanceStore(path, embedding_model="words")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[LanceStore]:
+    with closing(open_store(tmp_path / "memory")) as opened:
+        yield opened
+
+
+def on_disk(folder: Path) -> bytes:
+    return b"\n".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+def known(memory: Memory) -> dict[str, Experience]:
+    return {each.key: each for each in memory.experiences()}
+
+
+def told(store: Store, user: str = "me") -> str:
+    """Everything that a store says of a user."""
+    said = [event.model_dump_json() for event in store.events(user)]
+    said += [each.model_dump_json() for each in store.experiences(user)]
+    return "\n".join([*said, *store.vectors(user)])
+
+
+def test_nothing_of_a_forgotten_task_is_left(store: LanceStore, tmp_path: Path) -> None:
+    memory = open_memory(store)
+    fill(memory)
+    assert all(word in told(store) and word.encode() in on_disk(tmp_path / "memory") for word in SECRETS)
+    memory.forget([SLIPPERS.key, WOOL.key])
+    said = told(store)
+    assert [word for word in SECRETS if word in said] == []
+    files = on_disk(tmp_path / "memory")
+    assert [word for word in SECRETS if word.encode() in files] == []
+    for state in (SLIPPERS, WOOL, PARCEL):  # nor what a guess could be checked against
+        assert state.key not in said
+    assert "lamp" in said
+    memory.encoder.encode([TASK])
+    assert TASK in memory.encoder.take_fresh()  # had been forgotten here too
+
+
+@pytest.mark.parametrize("learning", [{}, {"n": 1}, {"n": 1, "bootstrap": "nearest"}, {"alpha": 0.5}])
+def test_the_values_of_everything_else_stay(learning: dict[str, Any]) -> None:
+    memory = open_memory(InMemoryStore())
+    fill(memory, **learning)
+    before = known(memory)
+    memory.forget([WOOL.key])
+    after = known(memory)
+    assert after.keys() == before.keys() - {WOOL.key}
+    for key, experience in after.items():
+        assert [(row.q, row.visits, row.mean_reward, row.labels) for row in experience.actions] == [
+            (row.q, row.visits, row.mean_reward, row.labels) for row in before[key].actions
+        ]
+        assert experience.model_copy(update={"actions": (), "history": ()}) == before[key].model_copy(
+            update={"actions": (), "history": ()}
+        )
+
+
+def test_experiences_that_quoted_it_lose_the_quotation_only(store: LanceStore) -> None:
+    memory = open_memory(store)
+    fill(memory)
+    memory.forget([SLIPPERS.key])
+    (row,) = memory.experience(LAMP.key).actions
+    assert (row.action, row.reason, row.visits) == ("click[lamp]", "", 2)
+    proposed = next(each.body for each in store.events("me", episode="lamp again") if isinstance(each.body, Proposed))
+    assert [each.key for each in proposed.proposal.recalled] == [BULB.key]
+    assert (proposed.proposal.candidates[0].action, proposed.proposal.prompt) == ("click[lamp]", "")
+    (labelled,) = [each.body for each in store.events("me", episode="lamp") if isinstance(each.body, Labelled)]
+    assert labelled.comment == "quite so"
+
+
+def test_a_page_that_only_ended_a_task_goes_with_the_step_that_led_there(store: LanceStore) -> None:
+    memory = open_memory(store)
+    fill(memory)
+    memory.forget([SLIPPERS.key])
+    assert "parcel" in told(store)
+    assert "wool" in told(store)
+    memory.forget([WOOL.key])
+    assert "parcel" not in told(store)
+
+
+def test_it_is_not_found_any_more_and_can_be_learnt_anew(store: LanceStore) -> None:
+    memory = open_memory(store)
+    fill(memory)
+    memory.forget([SLIPPERS.key, WOOL.key])
+    found = {each.experience.key for each in memory.retrieve(SLIPPERS, 100)}
+    assert found == known(memory).keys() == {LAMP.key, BULB.key}
+    with pytest.raises(UnknownExperience):
+        memory.experience(WOOL.key)
+    assert {each.key for each in store.experiences("me")} == {LAMP.key, BULB.key}
+    start = EpisodeStarted(env="nowhere", task_id="t", task=TASK, state=WOOL)
+    memory.write([start, Observed(step=1, action="click[wool]", reward=0.25, state=PARCEL, terminated=True)], "new")
+    (row,) = memory.experience(WOOL.key).actions
+    assert (row.q, row.visits, memory.experience(WOOL.key).pinned) == (0.25, 1, False)
+
+
+def test_reopened_and_rebuilt_it_is_the_same(tmp_path: Path) -> None:
+    with closing(open_store(tmp_path / "memory")) as store:
+        memory = open_memory(store)
+        fill(memory, n=1)
+        memory.forget([WOOL.key])
+        before = memory.experiences()
+        memory.rebuild()
+        assert memory.experiences() == store.experiences("me") == before
+    with closing(open_store(tmp_path / "memory")) as store:
+        again = open_memory(store)
+        assert again.experiences() == store.experiences("me") == before
+
+
+def test_another_users_memory_is_untouched(store: LanceStore) -> None:
+    mine, yours = open_memory(store), open_memory(store, "you")
+    fill(mine)
+    fill(yours)
+    before, vectors = told(store, "you"), store.vectors("you")
+    mine.forget([SLIPPERS.key, WOOL.key, LAMP.key])
+    assert told(store, "you") == before
+    after = store.vectors("you")
+    assert {text: vector.tobytes() for text, vector in after.items()} == {
+        text: vector.tobytes() for text, vector in vectors.items()
+    }
+    assert open_memory(store, "you").experiences() == yours.experiences()
+
+
+def test_what_an_open_task_needs_cannot_be_forgotten_yet(store: LanceStore) -> None:
+    memory = open_memory(store)
+    fill(memory)
+    before = told(store)
+    memory.write([EpisodeStarted(env="nowhere", task_id="t", task=TASK, state=SLIPPERS)], "open")
+    with pytest.raises(SessionError, match="still open"):
+        memory.forget([LAMP.key, SLIPPERS.key])
+    memory.write([Observed(step=1, action="go", reward=0.0, state=LAMP)], "open")
+    with pytest.raises(SessionError, match="still open"):
+        memory.forget([SLIPPERS.key])
+    assert known(memory).keys() >= {LAMP.key, SLIPPERS.key}
+    assert all(line in told(store) for line in before.splitlines() if "grandmother" in line and '"seq"' in line)
+    memory.write([EpisodeEnded()], "open")
+    memory.forget([SLIPPERS.key])
+    assert SLIPPERS.key not in known(memory)
+
+
+def test_where_one_key_is_unknown_nothing_is_forgotten(store: LanceStore) -> None:
+    memory = open_memory(store)
+    fill(memory)
+    before = told(store)
+    with pytest.raises(UnknownExperience, match="no experience 'nonsense'"):
+        memory.forget([WOOL.key, "nonsense"])
+    memory.forget([])
+    assert told(store) == before
+
+
+def test_another_memory_on_the_same_store_forgets_too(store: LanceStore) -> None:
+    here, there = open_memory(store), open_memory(store)
+    fill(here)
+    there.retrieve(WOOL)
+    there.refresh()
+    here.forget([SLIPPERS.key, WOOL.key])
+    there.label("lamp", 1, 1.0)
+    assert there.experiences() == open_memory(store).experiences()
+    there.retrieve(LAMP)
+    there.label("lamp", 1, -1.0)
+    said = told(store)
+    assert [word for word in SECRETS if word in said] == []
+
+
+STAGES = ["put_experiences", "drop_experiences", "drop_vectors", "replace", "append", "forget_files"]
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_who_dies_while_forgetting_has_it_forgotten_or_can_do_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str, when: str
+) -> None:
+    def dying(work: Callable[..., Any]) -> Callable[..., Any]:
+        def die(*args: Any) -> None:
+            if when == "after":
+                work(*args)
+            raise StoreError("killed")
+
+        return die
+
+    with closing(open_store(tmp_path / "memory")) as store:
+        memory = open_memory(store)
+        fill(memory)
+        monkeypatch.setattr(store, stage, dying(getattr(store, stage)))
+        with pytest.raises(StoreError, match="killed"):
+            memory.forget([SLIPPERS.key, WOOL.key])
+    with closing(open_store(tmp_path / "memory")) as store:
+        again = open_memory(store)
+        assert store.experiences("me") == again.experiences()
+        if left := known(again).keys() & {SLIPPERS.key, WOOL.key}:
+            assert left == {SLIPPERS.key, WOOL.key}
+            again.forget(left)
+        said, files = told(store), on_disk(tmp_path / "memory")
+        assert [word for word in SECRETS if word in said or word.encode() in files] == []
