@@ -55,13 +55,16 @@ window.rememberer = (() => {
     else if (event.key === '+') reward('+1');
     else if (event.key === '-') reward('−1');
   });
-  document.addEventListener('DOMContentLoaded', () => {
+  // Gradio paints by the system's wish when it starts, which may be before or after this.
+  const hold = () => {
     paint();
     new MutationObserver(() => {
       const wanted = localStorage.getItem(stored);
       if (wanted && document.body.classList.contains('dark') !== (wanted === 'dark')) paint();
     }).observe(document.body, { attributes: true, attributeFilter: ['class'] });
-  });
+  };
+  if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', hold);
+  else hold();
 
   return { keep, restore, follow };
 })();

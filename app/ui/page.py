@@ -14,7 +14,7 @@ from app.ui.window import Shown, desk_of, follow
 
 HERE = Path(__file__).parent
 LOOK_SECONDS = 3
-"""How often a window that follows nothing looks whether another one has done something."""
+"""How often a window looks whether another one has done something."""
 
 
 def page(desks: Desks) -> gr.Blocks:
@@ -41,12 +41,11 @@ def page(desks: Desks) -> gr.Blocks:
                 yield update | first
                 first = {}
 
-        def look(shown: Shown, request: gr.Request) -> Iterator[dict[Any, Any]]:
-            desk = desk_of(desks, request)
-            if desk.view().version == shown.version:
-                yield {play.shown: gr.skip()}  # without any update, Gradio would empty everything
-            else:
-                yield from follow(desk, shown, play.render)
+        def look(shown: Shown, request: gr.Request) -> dict[Any, Any]:
+            view = desk_of(desks, request).view()
+            if view.version == shown.version:
+                return {play.shown: gr.skip()}
+            return play.render(view, shown.at(view))
 
         blocks.load(load, None, [*play.outputs, tabs, new.split, new.goal], **EVENT)
         gr.Timer(LOOK_SECONDS).tick(look, [play.shown], play.outputs, **EVENT)

@@ -103,7 +103,7 @@ class PlayTab:
             self.chat: chat.conversation(view),
             self.cards: render.candidates(view, shown.picked),
             self.memories: render.memories(view),
-            self.news: render.news(view),
+            self.news: render.news(view, shown.error),
             self.approve: gr.Button(
                 told if view.status != "empty" else "No task yet", interactive=can_answer and bool(picked)
             ),

@@ -206,10 +206,10 @@ def age(time: datetime) -> str:
     return "just now"
 
 
-def news(view: View) -> str:
-    """The quiet line: what the last decision or reward did, or what went wrong."""
-    if view.error:
-        return f'<p class="news wrong" role="alert">{esc(view.error)}</p>'
+def news(view: View, error: str = "") -> str:
+    """The quiet line: what the last decision or reward did, or what went wrong, here (`error`) or for all windows."""
+    if error or view.error:
+        return f'<p class="news wrong" role="alert">{esc(error or view.error)}</p>'
     if not view.news or not view.transcript:
         return ""
     return f'<div class="news" role="status">{_told(view.news, view.transcript.started.learning)}</div>'

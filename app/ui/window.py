@@ -17,12 +17,14 @@ LOOK_EVERY = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a window has on screen: version and card, which candidate and which step are picked."""
+    """What a window has on screen: version and card, which candidate and which step are picked, and what this window
+    alone has been told of what it asked for in vain."""
 
     version: int = -1
     card: Card = NO_CARD
     picked: int = 0
     rewarded: int = 0
+    error: str = ""
 
     def at(self, view: View) -> "Shown":
         """The same window with `view` on screen: picks fall back to the first candidate and the last step on a new
@@ -34,6 +36,7 @@ class Shown:
             card=view.card,
             picked=self.picked if self.card == view.card else 0,
             rewarded=self.rewarded if same_step and 0 < self.rewarded <= steps else steps,
+            error=self.error if same_step else "",
         )
 
 
@@ -46,15 +49,12 @@ def desk_of(desks: Desks, request: "gr.Request") -> Desk:
     return desks.of(request.username)
 
 
-def follow(desk: Desk, shown: Shown, render: Render, error: str = "") -> Iterator[dict[Any, Any]]:
-    """Render what is on the table until nothing is under way any more. May be left at any time.
-
-    `error` is what this window alone has to be told.
-    """
+def follow(desk: Desk, shown: Shown, render: Render) -> Iterator[dict[Any, Any]]:
+    """Render what is on the table until nothing is under way any more. May be left at any time."""
     while True:
         view = desk.view()
         shown = shown.at(view)
-        yield render(replace(view, error=error or view.error), shown)
+        yield render(view, shown)
         if not view.busy:
             return
         desk.wait(view.version, LOOK_EVERY)
@@ -72,6 +72,8 @@ def attempt(
         act()
     except RemembererError as problem:
         error = str(problem)
-    for update in follow(desk, shown, render, error):
+    # Told at the step that is on the table by now, which may be another one than the window knew.
+    shown = replace(shown.at(desk.view()), error=error)
+    for update in follow(desk, shown, render):
         yield update if error else update | dict(done or {})
         done = None
