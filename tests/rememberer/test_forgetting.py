@@ -35,7 +35,7 @@ from tests.rememberer.encoders import WordEncoder
 
 TASK = "a present for grandmother"
 PLAIN = "a lamp"
-SECRETS = ["grandmother", "slippers", "wool", "birthday", "surprise", "parcel"]
+SECRETS = ["grandmother", "slippers", "wool", "birthday", "surprise", "parcel", "catalogue"]
 """Words that stand only in what is forgotten."""
 
 
@@ -51,7 +51,9 @@ def place(observation: str, task: str) -> State:
 
 
 SLIPPERS, WOOL, PARCEL = (place(each, TASK) for each in ("slippers", "wool", "parcel"))
-LAMP, BULB = place("lamp", PLAIN), place("bulb", PLAIN)
+CATALOGUE = place("catalogue", TASK)
+"""Looked at, and left at once: nothing was ever done there."""
+LAMP, BULB, SHELF = (place(each, PLAIN) for each in ("lamp", "bulb", "shelf"))
 
 
 def proposal(of: State, *recalled: State) -> Proposal:
@@ -87,15 +89,12 @@ def fill(memory: Memory, **learning: Any) -> None:
         kind = "override" if hint else "approve"
         return Decided(decision=Decision(step=step, kind=kind, action=action, proposed=action, hint=hint))
 
-    def observed(
-        step: int, where: State, to: State, reward: float = 0.0, *, end: bool = False, reason: str = ""
-    ) -> Body:
-        action = where.actions[0].text
-        return Observed(step=step, action=action, reward=reward, state=to, terminated=end, reason=reason)
+    def observed(step: int, where: State, to: State, reward: float = 0.0, **more: Any) -> Body:
+        return Observed(step=step, action=where.actions[0].text, reward=reward, state=to, **more)
 
     lamp, slippers = LAMP, SLIPPERS
     memory.write(
-        [started(lamp), observed(1, lamp, BULB), observed(2, BULB, place("done", PLAIN), 0.5, end=True)], "lamp"
+        [started(lamp), observed(1, lamp, BULB), observed(2, BULB, place("done", PLAIN), 0.5, terminated=True)], "lamp"
     )
     memory.write(
         [
@@ -106,17 +105,19 @@ def fill(memory: Memory, **learning: Any) -> None:
             Labelled(step=1, value=-0.5, comment="no surprise"),
             Proposed(step=2, proposal=proposal(WOOL)),
             decided(2, WOOL),
-            observed(2, WOOL, PARCEL, 1.0, end=True),
+            observed(2, WOOL, PARCEL, 1.0, terminated=True),
         ],
         "present",
     )
     imported = ImportedAction(action="click[wool]", q=0.5, reason="wool is warm")
     memory.write([Imported(state=WOOL, actions=(imported,), history=("click[slippers]",), source="friends")])
     memory.write([Pinned(key=WOOL.key)])
-    memory.write([started(SLIPPERS), EpisodeEnded()], "only looked at")
+    memory.write([started(CATALOGUE), EpisodeEnded()], "only looked at")
     again = proposal(LAMP, SLIPPERS, BULB)
     memory.write([started(LAMP), Proposed(step=1, proposal=again), decided(1, LAMP)], "lamp again")
-    memory.write([observed(1, LAMP, BULB, reason=again.candidates[0].reason), EpisodeEnded()], "lamp again")
+    memory.write(
+        [observed(1, LAMP, SHELF, reason=again.candidates[0].reason, nearest=WOOL.key), EpisodeEnded()], "lamp again"
+    )
     memory.retrieve(PARCEL)
     memory.label("lamp", 1, 0.25, comment="quite so")
 
@@ -159,7 +160,7 @@ def test_nothing_of_a_forgotten_task_is_left(store: LanceStore, tmp_path: Path) 
     assert [word for word in SECRETS if word in said] == []
     files = on_disk(tmp_path / "memory")
     assert [word for word in SECRETS if word.encode() in files] == []
-    for state in (SLIPPERS, WOOL, PARCEL):  # nor what a guess could be checked against
+    for state in (SLIPPERS, WOOL, PARCEL, CATALOGUE):  # nor what a guess could be checked against
         assert state.key not in said
     assert "lamp" in said
     memory.encoder.encode([TASK])
@@ -196,14 +197,27 @@ def test_experiences_that_quoted_it_lose_the_quotation_only(store: LanceStore) -
     assert labelled.comment == "quite so"
 
 
-def test_a_page_that_only_ended_a_task_goes_with_the_step_that_led_there(store: LanceStore) -> None:
+def test_pages_where_nothing_was_done_go_with_what_led_there_or_with_the_last_of_their_task(store: LanceStore) -> None:
     memory = open_memory(store)
     fill(memory)
     memory.forget([SLIPPERS.key])
-    assert "parcel" in told(store)
-    assert "wool" in told(store)
+    assert [word for word in ("parcel", "catalogue", "wool") if word not in told(store)] == []
     memory.forget([WOOL.key])
-    assert "parcel" not in told(store)
+    assert [word for word in ("parcel", "catalogue", "wool") if word in told(store)] == []
+    assert "shelf" in told(store)
+
+
+@pytest.mark.parametrize("order", [(SLIPPERS, WOOL), (WOOL, SLIPPERS)])
+def test_a_page_to_which_two_ways_led_goes_with_the_second(order: tuple[State, State]) -> None:
+    memory = open_memory(InMemoryStore())
+    for where in order:
+        start = EpisodeStarted(env="nowhere", task_id="t", task=TASK, state=where)
+        memory.write(
+            [start, Observed(step=1, action="go", reward=0.0, state=PARCEL, terminated=True)], where.observation
+        )
+    for where, parcel_is_there in zip(order, (True, False), strict=True):
+        memory.forget([where.key])
+        assert ("parcel" in told(memory.store)) == parcel_is_there
 
 
 def test_it_is_not_found_any_more_and_can_be_learnt_anew(store: LanceStore) -> None:
