@@ -19,7 +19,7 @@ from rememberer.errors import AlreadyAnswered, Cancelled, RemembererError, Sessi
 from rememberer.memory import Memory
 from rememberer.policy import Policy
 from rememberer.records import Change, Decision, DecisionKind, Experience, Observed, Recalled
-from rememberer.session import Outcome, Session
+from rememberer.session import Outcome, Session, end_open
 from rememberer.transcript import Transcript
 
 STREAM_SECONDS = 0.25
@@ -247,6 +247,7 @@ class Desk:
         if session and not session.ended:
             session.decide(Decision(step=session.turn.step, kind="stop"))
             session.close()
+        end_open(self.memory)  # what could not be taken up when the desk was made
 
     def _begin(self, status: str, work: Callable[[int], None]) -> None:
         with self._moved:

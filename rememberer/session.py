@@ -384,6 +384,13 @@ class Session:
             raise SessionError(f"This task is over ({self.ended}). Start a new one.")
 
 
+def end_open(memory: Memory) -> None:
+    """End all episodes that are still open, as `stop` does, worlds that are not there any more included."""
+    for each in memory.episodes():
+        if not each.ended:
+            memory.write([EpisodeEnded()], each.id, [f"{each.id}-ended"])
+
+
 def transcript_of(memory: Memory, episode: str) -> Transcript:
     """Read an episode, open or closed, from the log. Raises `UnknownEpisode`."""
     events = memory.store.events(memory.user, episode=episode)
