@@ -108,6 +108,9 @@ class Learner:
                 yield record
 
     def _fold(self, event: Event) -> None:
+        started = event.episode in self.episodes
+        if event.episode and started == isinstance(event.body, EpisodeStarted):
+            return  # an episode begins once, and nothing happens before; a file may say otherwise
         match event.body:
             case EpisodeStarted() as body:
                 self.episodes[event.episode] = EpisodeTrace(

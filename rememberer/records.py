@@ -14,6 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 import envs
 
+Amount = Annotated[float, Field(ge=-1e9, le=1e9, allow_inf_nan=False)]
+"""A reward or a value from outside. Bounded, so that no sum of them overflows."""
+
 
 class Record(BaseModel):
     """Base of all records: immutable, and strict about names."""
@@ -79,9 +82,9 @@ class LearningSettings(Record):
     """Discount per step."""
     alpha: float | None = Field(default=None, gt=0, le=1)
     """Constant learning rate; None: the mean of all targets (alpha = 1/N)."""
-    step_penalty: FiniteFloat = 0.0
+    step_penalty: Amount = 0.0
     """Subtracted from every step's reward."""
-    beta: FiniteFloat = 1.0
+    beta: Amount = 1.0
     """Weight of a human label that is added to the environment's reward."""
     labels: Literal["add", "replace"] = "add"
     """Whether a human label is added to the environment's reward or stands instead of it."""
@@ -175,7 +178,7 @@ class Observed(Record):
     type: Literal["observed"] = "observed"
     step: int
     action: str
-    reward: FiniteFloat
+    reward: Amount
     state: State
     terminated: bool = False
     truncated: bool = False
@@ -212,9 +215,9 @@ class LabelWithdrawn(Record):
 
 class ImportedAction(Record):
     action: str
-    q: FiniteFloat
-    visits: int = Field(default=1, ge=1)
-    mean_reward: FiniteFloat = 0.0
+    q: Amount
+    visits: int = Field(default=1, ge=1, le=10**9)
+    mean_reward: Amount = 0.0
     reason: str = ""
 
 
@@ -225,9 +228,9 @@ class Imported(Record):
     state: State
     actions: tuple[ImportedAction, ...]
     history: tuple[str, ...] = ()
-    mean_last_reward: FiniteFloat = 0.0
-    mean_total_reward: FiniteFloat = 0.0
-    visits: int = Field(default=1, ge=1)
+    mean_last_reward: Amount = 0.0
+    mean_total_reward: Amount = 0.0
+    visits: int = Field(default=1, ge=1, le=10**9)
     source: str = ""
 
 

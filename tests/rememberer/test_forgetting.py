@@ -220,6 +220,16 @@ def test_a_page_to_which_two_ways_led_goes_with_the_second(order: tuple[State, S
         assert ("parcel" in told(memory.store)) == parcel_is_there
 
 
+def test_an_experience_stays_where_a_forgotten_step_ended_on_its_page() -> None:
+    memory = open_memory(InMemoryStore())
+    fill(memory)
+    before = memory.experience(LAMP.key)
+    start = EpisodeStarted(env="nowhere", task_id="t", task=TASK, state=PARCEL)
+    memory.write([start, Observed(step=1, action="go", reward=0.0, state=LAMP, terminated=True)], "back to the lamp")
+    memory.forget([PARCEL.key])
+    assert memory.experience(LAMP.key) == before
+
+
 def test_it_is_not_found_any_more_and_can_be_learnt_anew(store: LanceStore) -> None:
     memory = open_memory(store)
     fill(memory)

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
+from pydantic import ValidationError
 
 from rememberer.learning import Learner
 from rememberer.records import Experience
@@ -276,6 +277,43 @@ def test_what_happens_after_the_end_of_an_episode_is_not_learnt() -> None:
     learner = Learner(log.events)
     assert values(learner) == {"a go": 0.25}
     assert learner.episodes["e"].outcome == "stopped"
+
+
+def test_an_episode_begins_once_and_nothing_of_it_is_learnt_before() -> None:
+    log = Log()
+    log.start("e", "a")
+    start = log.events.pop()
+    log.step("e", "go", 1.0, "b", terminated=True)
+    log.decide("e", "reject", "go")
+    log.end("e")
+    assert learnt(log) == {}
+    log = Log()
+    log.events.append(start)
+    log.start("e", "z")
+    log.step("e", "go", 1.0, "b", terminated=True)
+    assert learnt(log) == {"a go": 1.0}
+
+
+@pytest.mark.parametrize("amount", [1e10, -1e10, float("inf"), float("nan")])
+def test_amounts_that_no_memory_could_add_up_are_refused_at_the_door(amount: float) -> None:
+    log = Log()
+    with pytest.raises(ValidationError):
+        log.load("a", buy=amount)
+    with pytest.raises(ValidationError):
+        log.start("e", "a", beta=amount)
+    log.start("e", "a")
+    with pytest.raises(ValidationError):
+        log.step("e", "go", amount, "b")
+
+
+def test_the_largest_amounts_can_be_added_up() -> None:
+    log = Log()
+    log.load("a", visits=10**9, buy=1e9)
+    log.load("a", visits=10**9, buy=1e9)
+    log.start("e", "a", beta=1e9, step_penalty=-1e9)
+    log.step("e", "buy", 1e9, "end", terminated=True)
+    log.label("e", 1, 1.0)
+    assert learnt(log) == {"a buy": pytest.approx(1e9)}
 
 
 def test_what_only_one_episode_has_seen_is_unproven_until_somebody_judges_it() -> None:

@@ -33,6 +33,7 @@ from rememberer.records import (
 texts = st.text(st.characters() | st.characters(categories=["Cs"]), max_size=20)
 several_texts = st.lists(texts, max_size=3).map(tuple)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
+amounts = st.floats(-1e9, 1e9)
 steps = st.integers(1, 20)
 counts = st.integers(1, 10**6)
 times = st.datetimes(timezones=st.just(UTC), min_value=datetime(1970, 1, 1), max_value=datetime(2200, 1, 1))
@@ -51,8 +52,8 @@ settings = st.builds(
     n=st.none() | counts,
     gamma=st.floats(0, 1),
     alpha=st.none() | st.floats(0, 1, exclude_min=True),
-    step_penalty=numbers,
-    beta=numbers,
+    step_penalty=amounts,
+    beta=amounts,
 )
 candidates = st.builds(
     Candidate,
@@ -79,7 +80,7 @@ decisions = st.builds(
     hint=texts,
     proposed=texts,
 )
-imported_actions = st.builds(ImportedAction, action=texts, q=numbers, visits=counts, mean_reward=numbers, reason=texts)
+imported_actions = st.builds(ImportedAction, action=texts, q=amounts, visits=counts, mean_reward=amounts, reason=texts)
 
 of_episodes: st.SearchStrategy[Body] = st.one_of(
     st.builds(Proposed, step=steps, proposal=proposals),
@@ -88,7 +89,7 @@ of_episodes: st.SearchStrategy[Body] = st.one_of(
         Observed,
         step=steps,
         action=texts,
-        reward=numbers,
+        reward=amounts,
         state=states,
         terminated=st.booleans(),
         truncated=st.booleans(),
