@@ -5,7 +5,7 @@
 
 Every executed step gives exactly one target. It is *settled* once its n rewards are known or its episode has ended,
 and *provisional* before: then it uses the rewards so far and bootstraps at the frontier. Only settled targets are
-bootstrapped from. `r` is the environment's reward and the person's label, whenever that label was given: the table is
+bootstrapped from, and a settled one keeps the V of the moment at which it settled. `r` is the environment's reward and the person's label, whenever that label was given: the table is
 always what it would be had the label been there from the start. So a `Learner` is a pure function of the log, and
 applying events one by one gives the same table, to the bit, as folding all of them at once.
 """
@@ -23,6 +23,7 @@ from rememberer.records import (
     EpisodeStarted,
     Event,
     Experience,
+    Forgotten,
     Imported,
     Labelled,
     LabelWithdrawn,
@@ -108,9 +109,10 @@ class Learner:
                 yield record
 
     def _fold(self, event: Event) -> None:
-        started = event.episode in self.episodes
-        if event.episode and started == isinstance(event.body, EpisodeStarted):
-            return  # an episode begins once, and nothing happens before; a file may say otherwise
+        if not isinstance(event.body, Imported | Pinned | Forgotten):
+            begun, begins = event.episode in self.episodes, isinstance(event.body, EpisodeStarted)
+            if begun == begins:
+                return  # an episode begins once, and nothing of it happens before; a file may say otherwise
         match event.body:
             case EpisodeStarted() as body:
                 self.episodes[event.episode] = EpisodeTrace(
@@ -182,23 +184,20 @@ class Learner:
         In the order in which they settled, and each sees of the table what had settled before it: so they become what
         they would be had the log been folded with these labels from the start.
         """
-        due: list[int] = []
+        due: set[int] = set()
         for name, step in labelled:
             episode = self.episodes.get(name)
-            index = (
-                next((i for i, each in enumerate(episode.transitions) if each.step == step), None) if episode else None
-            )
-            if episode is None or index is None:
+            steps = [each.step for each in episode.transitions] if episode else []
+            if episode is None or step not in steps:
                 continue
-            for later in range(index + 1, len(episode.transitions)):
+            index, n = steps.index(step), episode.learning.n
+            due.update(episode.moments[0 if n is None else max(index - n + 1, 0) : index + 1])
+            for later in range(index + 1, len(steps)):
                 self._arrive(episode, later)
-            n = episode.learning.n
-            due += episode.moments[0 if n is None else max(index - n + 1, 0) : index + 1]
             episode.frontier = None
-        due = sorted(set(due))
-        waiting = set(due)
-        while due:
-            moment = heappop(due)
+        queue = sorted(due)
+        while queue:
+            moment = heappop(queue)
             settled = self._settled[moment]
             assert settled
             episode, index = settled
@@ -207,9 +206,9 @@ class Learner:
             old = self._records[key].cells[action].targets[episode.id, transition.step].value
             if self._set_target(episode, index).value != old:
                 for later in self._bootstraps[key]:
-                    if later > moment and later not in waiting:
-                        waiting.add(later)
-                        heappush(due, later)
+                    if later > moment and later not in due:
+                        due.add(later)
+                        heappush(queue, later)
 
     def _set_target(self, episode: EpisodeTrace, index: int) -> Target:
         """target(t), settled when its moment has come, provisional before."""

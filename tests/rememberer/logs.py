@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from rememberer.learning import Learner
@@ -29,6 +30,9 @@ from rememberer.records import (
 
 USER = "me"
 
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""A machine that has other things to do is no failure."""
+
 
 def page(name: str) -> State:
     """A state that its observation names."""
@@ -51,10 +55,8 @@ class Log:
 
     def start(self, episode: str, where: str, **learning: Any) -> Event:
         self._steps[episode] = count(1)
-        settings = LearningSettings(**learning)
-        started = EpisodeStarted(
-            env="nowhere", task_id="t", task="buy a red shoe", learning=settings, state=page(where)
-        )
+        how = LearningSettings(**learning)
+        started = EpisodeStarted(env="nowhere", task_id="t", task="buy a red shoe", learning=how, state=page(where))
         return self.add(started, episode)
 
     def step(self, episode: str, action: str, reward: float, to: str, **known: Any) -> Event:

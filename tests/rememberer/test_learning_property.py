@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rememberer.learning import Learner
 from rememberer.records import Event, Experience, Labelled, LabelWithdrawn
-from tests.rememberer.logs import Log, Table, logs, table
+from tests.rememberer.logs import Log, Table, logs, patient, table
 
 
 def everything(learner: Learner) -> Any:
@@ -26,6 +26,7 @@ def one_by_one(events: Iterable[Event]) -> Learner:
     return learner
 
 
+@patient
 @given(logs(), st.data())
 def test_one_by_one_in_batches_or_all_at_once_is_the_same_to_the_last_bit(
     log: list[Event], data: st.DataObject
@@ -39,6 +40,7 @@ def test_one_by_one_in_batches_or_all_at_once_is_the_same_to_the_last_bit(
     assert everything(one_by_one(log)) == at_once
 
 
+@patient
 @given(logs())
 def test_what_moved_is_told_with_the_value_before_and_after(log: list[Event]) -> None:
     learner, before = Learner(), Table()
@@ -54,6 +56,7 @@ def test_what_moved_is_told_with_the_value_before_and_after(log: list[Event]) ->
         before = after
 
 
+@patient
 @given(logs())
 def test_what_was_touched_is_all_that_a_copy_of_the_table_needs(log: list[Event]) -> None:
     learner, copy = Learner(), dict[str, Experience]()
@@ -63,6 +66,7 @@ def test_what_was_touched_is_all_that_a_copy_of_the_table_needs(log: list[Event]
         assert list(learner.experiences()) == list(copy.values())
 
 
+@patient
 @given(logs())
 def test_a_label_counts_as_if_it_had_been_there_from_the_start(log: list[Event]) -> None:
     final = Learner(log).labels
@@ -73,6 +77,7 @@ def test_a_label_counts_as_if_it_had_been_there_from_the_start(log: list[Event])
     assert everything(one_by_one(log)) == everything(Learner([*first.events, *others]))
 
 
+@patient
 @given(logs(), st.randoms(use_true_random=False))
 def test_labels_that_were_wrong_and_then_put_right_leave_no_trace(log: list[Event], chance: Any) -> None:
     flipped, put_right = [], []

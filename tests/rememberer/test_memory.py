@@ -16,7 +16,7 @@ from rememberer.records import Body, EpisodeEnded, EpisodeStarted, Event, Labell
 from rememberer.store import InMemoryStore, Store
 from storage import LanceStore
 from tests.rememberer.encoders import WordEncoder
-from tests.rememberer.logs import logs, page
+from tests.rememberer.logs import logs, page, patient
 
 SHOES = "buy a red shoe"
 
@@ -329,7 +329,7 @@ def test_rebuilding_makes_view_and_embeddings_again(memory: Memory) -> None:
     assert set(memory.store.vectors("me")) == {SHOES, "a red shoe", "a blue shoe"}
 
 
-@settings(deadline=None, max_examples=30)
+@settings(patient, max_examples=30)
 @given(logs())
 def test_any_log_is_the_same_memory_live_reopened_and_rebuilt(log: list[Event]) -> None:
     store = InMemoryStore()

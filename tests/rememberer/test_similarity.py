@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import envs
 from rememberer.records import ActionText, State
 from rememberer.similarity import Index, KindTable, Similarity
 from tests.rememberer.encoders import WordEncoder
+from tests.rememberer.logs import patient
 
 GOLDENS = json.loads((Path(__file__).parents[1] / "goldens" / "rlem" / "matchers.json").read_text())
 PAGES = [case for case in GOLDENS if case["matcher"] == "PagePatMatcher"]
@@ -115,7 +116,7 @@ states = st.lists(
 )
 
 
-@settings(deadline=None)
+@patient
 @given(states, st.data(), st.booleans())
 def test_the_nearest_are_those_of_sorting_all(found: list[State], data: st.DataObject, with_kinds: bool) -> None:
     """However many were added at a time."""
@@ -146,7 +147,7 @@ def test_the_nearest_are_those_of_sorting_all(found: list[State], data: st.DataO
     assert [key for key, *_ in everything] == [found[i].key for i in ranked]
 
 
-@settings(deadline=None)
+@patient
 @given(st.integers(1, 40), st.integers(0, 39))
 def test_equal_texts_are_equally_similar_wherever_they_stand(count: int, place: int) -> None:
     """To the last bit: or that bit would decide instead of visits and age."""
