@@ -5,9 +5,10 @@
 
 Every executed step gives exactly one target. It is *settled* once its n rewards are known or its episode has ended,
 and *provisional* before: then it uses the rewards so far and bootstraps at the frontier. Only settled targets are
-bootstrapped from, and a settled one keeps the V of the moment at which it settled. `r` is the environment's reward and the person's label, whenever that label was given: the table is
-always what it would be had the label been there from the start. So a `Learner` is a pure function of the log, and
-applying events one by one gives the same table, to the bit, as folding all of them at once.
+bootstrapped from, and a settled one keeps the V of the moment at which it settled. `r` is the environment's reward and
+the person's label, whenever that label was given: the table is always what it would be had the label been there from
+the start. So a `Learner` is a pure function of the log, and applying events one by one gives the same table, to the
+bit, as folding all of them at once.
 """
 
 from collections import defaultdict
