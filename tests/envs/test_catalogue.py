@@ -1,0 +1,152 @@
+"""Our own catalogue: as large, as varied and as solvable as it has to be, and the same on every machine."""
+
+import hashlib
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from envs.base import Action
+from envs.webshop import WebShop
+from envs.webshop.catalogue import Files, catalogue
+from envs.webshop.goals import Goal
+from envs.webshop.products import Product
+from envs.webshop.reward import reward
+
+
+@pytest.fixture(scope="module")
+def files() -> Files:
+    return catalogue()
+
+
+@pytest.fixture(scope="module")
+def shop() -> WebShop:
+    return WebShop()
+
+
+def _digest(files: Files) -> str:
+    told = [files.items, files.attributes, files.human_instructions, sorted(files.train)]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+def test_it_is_a_whole_shop(files: Files) -> None:
+    assert len(files.items) >= 1000
+    assert len({each["category"] for each in files.items}) == 5
+    titles = [each["name"].lower() for each in files.items]
+    assert len(set(titles)) == len(titles)
+    assert len({frozenset(title.replace(",", "").split()) for title in titles}) > 0.97 * len(titles)
+    for each in files.items:
+        assert len(each["asin"]) == 10
+        assert each["asin"].startswith("B0")
+        assert each["customization_options"]
+        assert all(values for values in each["customization_options"].values())
+
+
+def test_people_ask_for_it_in_many_ways(files: Files) -> None:
+    wishes = [entry for entries in files.human_instructions.values() for entry in entries]
+    assert len(wishes) >= 600
+    said = [entry["instruction"].lower() for entry in wishes]
+    assert len(set(said)) == len(said)
+    beginnings = Counter(" ".join(text.split()[:2]) for text in said)
+    assert len(beginnings) > 100
+    assert beginnings.most_common(1)[0][1] < 0.1 * len(said)
+
+
+def test_what_is_wished_for_is_said(files: Files) -> None:
+    """In words, spelt right or nearly so: each wanted word has one that shares most of its letters."""
+    for asin, entries in files.human_instructions.items():
+        for entry in entries:
+            words = entry["instruction"].lower().replace(",", " ").replace(".", " . ").split()
+            letters = [Counter(word) for word in words]
+            for wanted in " ".join([*entry["instruction_attributes"], *entry["instruction_options"]]).split():
+                if wanted in entry["instruction"].lower():
+                    continue
+                assert any(((Counter(wanted) - have) + (have - Counter(wanted))).total() <= 1 for have in letters), asin
+
+
+def test_train_and_test_share_kinds_but_no_product(files: Files, shop: WebShop) -> None:
+    split = {task.id: task.split for task in shop.tasks()}
+    counts = Counter(split.values())
+    assert counts["test"] >= 300
+    assert counts["train"] >= 100
+    kinds: dict[str, set[str]] = {"train": set(), "test": set()}
+    products: dict[str, set[str]] = {"train": set(), "test": set()}
+    for task_id, goal in shop.stock.goals.items():
+        kinds[split[task_id]].add(goal.query)
+        products[split[task_id]].add(goal.asin)
+    assert kinds["train"] == kinds["test"]
+    assert not products["train"] & products["test"]
+
+
+def test_every_goal_can_be_reached(shop: WebShop) -> None:
+    for task in shop.tasks():
+        goal = shop.stock.goals[task.id]
+        shop.reset(task.id)
+        steps = list(_walk(shop, goal))
+        assert steps[-1] == 1.0, task
+        assert len(steps) <= shop.step_limit, task
+
+
+def _walk(shop: WebShop, goal: Goal) -> Iterator[float]:
+    """Buy what the goal is about, as somebody who knows it; yields the reward of each step."""
+    step = shop.step(f"search[{goal.name.lower()}]")
+    yield step.reward
+    wanted = f"click[{goal.asin.lower()}]"
+    while wanted not in [each.text for each in step.observation.actions]:
+        step = shop.step("click[next >]")
+        yield step.reward
+    yield shop.step(wanted).reward
+    for option in goal.options:
+        yield shop.step(f"click[{option}]").reward
+    yield shop.step("click[buy now]").reward
+
+
+def _relatives(shop: WebShop, goal: Goal) -> Iterator[Product]:
+    """Other products of the same kind that lack little: the wanted options, or attributes, or the price are there."""
+    for each in shop.stock.products.values():
+        if each.query == goal.query and each.asin != goal.asin:
+            yield each
+
+
+def test_a_relative_will_not_do(shop: WebShop) -> None:
+    """Each goal has relatives that come close, and few that come up to it."""
+    close, as_good, others = 0, 0, 0
+    for goal in list(shop.stock.goals.values())[:150]:
+        scores = []
+        for each in _relatives(shop, goal):
+            chosen = {
+                group: next((value for value in values if value in goal.options), "")
+                for group, values in each.options.items()
+            }
+            scores.append(reward(each, goal, shop.stock.prices[each.asin], chosen)[0])
+        close += any(0.6 < score < 1 for score in scores)
+        as_good += scores.count(1.0)
+        others += len(scores)
+    assert close == 150
+    assert as_good < 0.15 * others
+
+
+def test_it_is_the_same_on_every_machine(files: Files) -> None:
+    code = (
+        "from tests.envs.test_catalogue import _digest; from envs.webshop.catalogue import catalogue;"
+        "print(_digest(catalogue()), _digest(catalogue(1)))"
+    )
+    told = [
+        subprocess.run([sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True)
+        for seed in ("1", "2")
+    ]
+    assert told[0].stdout == told[1].stdout, told[0].stderr
+    first, other = told[0].stdout.split()
+    assert first == _digest(files)
+    assert first != other
+
+
+def test_labels_are_for_people(shop: WebShop) -> None:
+    shop.reset("0")
+    actions: tuple[Action, ...] = shop.step("search[curtains]").observation.actions
+    opened = [each for each in actions if each.kind == "open"]
+    assert len(opened) == 3
+    assert all(" · $" in each.label for each in opened)
