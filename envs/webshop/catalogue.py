@@ -162,7 +162,10 @@ def _item(random: Random, article: _Article, asin: str, title: str) -> dict[str,
     kind = article.kind
     bullets = [f"{name.capitalize()}: {_bullet(random, name)}." for name in article.attributes]
     random.shuffle(bullets)
-    about = random.sample(_ABOUT, 2)
+    about = [
+        *random.sample(_ABOUT, 2),
+        f"In short: {', '.join(random.sample(article.attributes, len(article.attributes)))}.",
+    ]
     return {
         "asin": asin,
         "name": title,

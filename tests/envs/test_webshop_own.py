@@ -43,10 +43,8 @@ def test_the_catalogue_says_which_goals_are_for_training(monkeypatch: pytest.Mon
 @pytest.mark.parametrize("quirks", [True, False])
 @pytest.mark.parametrize("mode", ["text", "text_rich", "react"])
 def test_it_keeps_the_contract(mode: Mode, quirks: bool) -> None:
-    pytest.importorskip("envs.webshop.catalogue", reason="there is no catalogue of our own yet")
     check(WebShop(mode=mode, quirks=quirks), episodes=5)
 
 
 def test_the_second_shop_opens_at_once() -> None:
-    pytest.importorskip("envs.webshop.catalogue", reason="there is no catalogue of our own yet")
     assert WebShop().stock is WebShop(mode="text").stock
