@@ -267,6 +267,38 @@ def test_an_experience_tells_how_it_went_on() -> None:
     assert (found.outcome, found.episodes, found.history) == ("stopped", ("e", "again"), ())
 
 
+@pytest.mark.parametrize(
+    ("reward", "end", "outcome"),
+    [
+        (1.0, {"terminated": True}, "solved"),
+        (0.5, {"terminated": True}, "failed"),
+        (1.0, {"truncated": True}, "solved"),
+        (0.5, {"truncated": True}, "stopped"),
+        (1.0, {}, "stopped"),
+    ],
+)
+def test_an_episode_is_solved_by_the_worlds_reward_alone(reward: float, end: dict[str, bool], outcome: str) -> None:
+    log = Log()
+    log.start("e", "a")
+    log.step("e", "go", reward, "b", **end)
+    log.label("e", 1, 1.0)
+    log.end("e")  # a person stops; counts where the world had not ended it
+    learner = Learner(log.events)
+    assert learner.episodes["e"].outcome == experience(learner, "a").outcome == outcome
+
+
+def test_actions_stand_best_first_then_more_visited_and_what_was_only_rejected_last() -> None:
+    log = Log()
+    log.start("e", "a")
+    log.decide("e", "reject", "never")
+    for number, (action, reward) in enumerate([("poor", -1.0), ("once", 0.5), ("twice", 0.5), ("twice", 0.5)]):
+        log.start(f"e{number}", "a")
+        log.step(f"e{number}", action, reward, "end", terminated=True)
+    log.load("a", best=9.0)
+    rows = experience(Learner(log.events), "a").actions
+    assert [row.action for row in rows] == ["best", "twice", "once", "poor", "never"]
+
+
 def test_what_happens_after_the_end_of_an_episode_is_not_learnt() -> None:
     """Another process may have been executing while this one stopped the episode."""
     log = Log()

@@ -1,6 +1,8 @@
 """A user's memory: what is written is learnt, found again, and there after a restart; on LanceDB."""
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -100,6 +102,23 @@ def test_equally_similar_ones_by_visits_then_by_age(memory: Memory) -> None:
         assert names(kinds.retrieve(place("?", "task1"), 2)) == ["page1", "page3"]
 
 
+def test_visits_that_come_later_count_for_the_order_too(memory: Memory) -> None:
+    alike = Memory(memory.store, "me", WordEncoder(), tables=lambda env: {("page", "page"): 1.0})
+    walk(alike, "one", "first", "end")
+    walk(alike, "two", "second", "end")
+    assert names(alike.retrieve(place("?"))) == ["first", "second"]
+    walk(alike, "three", "second", "end")
+    assert names(alike.retrieve(place("?"))) == ["second", "first"]
+
+
+def test_what_is_just_as_similar_as_the_threshold_is_used(memory: Memory) -> None:
+    walk(memory, "one", "a red boot", "end")
+    (found,) = memory.retrieve(place("a red shoe"))
+    memory.threshold = found.similarity
+    (found,) = memory.retrieve(place("a red shoe"))
+    assert found.used
+
+
 def test_an_open_episode_is_no_evidence_for_itself_until_somebody_judges_it(memory: Memory) -> None:
     walk(memory, "mine", "one", "two", "three", end=False)
     assert names(memory.retrieve(place("one"), episode="mine")) == []
@@ -125,6 +144,27 @@ def test_writing_never_encodes(store: LanceStore) -> None:
     memory.withdraw("one", 1)
     memory.pin(place("a red shoe").key)
     assert len(open_memory(store, encoder=encoder)) == len(memory) == 2
+
+
+def test_writing_does_not_wait_for_a_model_that_somebody_else_waits_for(store: LanceStore) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Slow(WordEncoder):
+        def encode(self, texts: Sequence[str]) -> Matrix:
+            begun.set()
+            assert go_on.wait(30)
+            return super().encode(texts)
+
+    memory = open_memory(store, encoder=Slow())
+    walk(memory, "one", "a red shoe", "end")
+    with ThreadPoolExecutor(2) as pool:
+        retrieved = pool.submit(memory.retrieve, place("a red shoe"))
+        try:
+            assert begun.wait(30)
+            assert len(pool.submit(memory.label, "one", 1, -1.0).result(30)) == 1
+        finally:
+            go_on.set()
+        assert [each.experience.actions[0].q for each in retrieved.result()] == [0.0]
 
 
 def test_what_was_encoded_is_kept_with_the_next_thing_written(store: LanceStore) -> None:
