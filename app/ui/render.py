@@ -180,14 +180,14 @@ def table(rows: str) -> str:
 def outcome_words(known: Experience) -> str:
     """How the last task through here ended. One that was not solved is told by its return: not all have a goal."""
     ended = f"return {number(known.outcome_return)}" if known.outcome == "failed" else known.outcome
-    return ended or known.origin
+    return ended or ("" if known.origin == "episode" else known.origin)
 
 
 def outcome(known: Experience) -> str:
     """The same as a tag, with the number of steps."""
     steps = f" · {known.outcome_steps} steps" if known.outcome not in ("", "open") else ""
-    kind = "ok" if known.outcome == "solved" else ""
-    return f'<span class="tag {kind}">{esc(outcome_words(known))}{steps}</span>'
+    kind, words = "ok" if known.outcome == "solved" else "", outcome_words(known)
+    return f'<span class="tag {kind}">{esc(words)}{steps}</span>' if words else ""
 
 
 def gist(state: State, length: int = 240) -> str:
