@@ -13,6 +13,7 @@ from pathlib import Path
 
 import envs
 from app.settings import Settings
+from app.view import Card, News, View, card_of
 from rememberer import records
 from rememberer.approval import Approver, Auto, Confidence, Human
 from rememberer.errors import AlreadyAnswered, Cancelled, RemembererError, SessionError, UnknownExperience
@@ -25,49 +26,7 @@ from rememberer.transcript import Transcript
 STREAM_SECONDS = 0.25
 """At most that often the windows are told of a model's new words."""
 
-Card = tuple[str, int, int]
-"""What lies on the table to be answered: (episode, step, proposals made in that step)."""
-NO_CARD: Card = ("", 0, 0)
-
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class News:
-    """What the last decision or reward did: the value it is about first, then the others that moved."""
-
-    text: str
-    changes: tuple[Change, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """Everything that a window shows, at one moment."""
-
-    version: int
-    user: str
-    status: str
-    """`empty` (no task), `opening`, `thinking`, `running` (by itself), `waiting` (for the person), `done`."""
-    transcript: Transcript | None
-    labels: Mapping[int, float]
-    recalled: tuple[tuple[Recalled, Experience | None], ...]
-    """What was retrieved for the waiting proposal, and what memory knows of it now (None: forgotten since)."""
-    memories: int
-    policy: str
-    policies: tuple[str, ...]
-    news: News | None
-    error: str
-    draft: str
-    """The model's reasoning so far, while it writes."""
-
-    @property
-    def busy(self) -> bool:
-        return self.status in ("opening", "thinking", "running")
-
-    @property
-    def card(self) -> Card:
-        """Which card is on the table."""
-        return _card(self.transcript) if self.transcript else NO_CARD
 
 
 class Desk:
@@ -214,7 +173,7 @@ class Desk:
     def _answered(self, card: Card, any_proposal: bool = False) -> Session:
         """The session, if `card` is still the one on the table (or of the same step, with `any_proposal`)."""
         session = self._open_session()
-        now = _card(session.transcript)
+        now = card_of(session.transcript)
         if card[:2] != now[:2]:
             raise AlreadyAnswered(f"Step {card[1]} was answered already, or another task was begun. Look again.")
         if not any_proposal and card != now:
@@ -390,10 +349,6 @@ class _WhileWanted:
 
     def review(self, step: int, proposal: records.Proposal) -> Decision | None:
         return self.approver.review(step, proposal) if self.desk._job == self.job else None
-
-
-def _card(transcript: Transcript) -> Card:
-    return (transcript.episode, transcript.turn.step, len(transcript.turn.proposals))
 
 
 def _of_step(done: Observed) -> str:

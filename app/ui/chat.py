@@ -1,7 +1,7 @@
 """An episode as a conversation: what the world shows, what the agent thinks and proposes, what the person said."""
 
-from app.desk import View
 from app.ui.render import code, esc, name_of, number, shown_label, times
+from app.view import View
 from rememberer.records import Decision, Proposal, State
 from rememberer.transcript import Turn
 

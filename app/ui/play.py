@@ -6,10 +6,11 @@ from typing import Any
 
 import gradio as gr
 
-from app.desk import Desk, View
+from app.desk import Desk
 from app.desks import Desks
 from app.ui import chat, render
 from app.ui.window import Shown, attempt, desk_of
+from app.view import View
 
 REWARDS: list[tuple[str, float | str]] = [
     ("−1", -1.0),
@@ -127,7 +128,9 @@ class PlayTab:
         self.cards.select(self._pick, [self.shown], [self.shown, self.approve], **EVENT | {"queue": False})
         self.auto.click(self._auto, **answer | {"inputs": [self.shown, self.ask]})
         self.stop.click(self._stop, **answer | {"queue": False})
-        self.reward.input(self._reward, **answer | {"inputs": [self.shown, self.reward]})
+        # Not once, like the others: the last reward counts, and must not be lost while one before is on its way.
+        reward = {"inputs": [self.shown, self.reward], "trigger_mode": "multiple"}
+        self.reward.input(self._reward, **answer | reward)
         self.step.input(self._step, [self.shown, self.step], [self.shown, self.reward], **EVENT | {"queue": False})
         self.policy.input(self._use, **answer | {"inputs": [self.shown, self.policy]})
 

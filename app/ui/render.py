@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from html import escape
 
-from app.desk import News, View
+from app.view import News, View
 from rememberer.records import ActionValue, Candidate, Change, Experience, LearningSettings, Recalled, State
 from rememberer.values import Target
 

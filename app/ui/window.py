@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from app.desk import NO_CARD, Card, Desk, View
+from app.desk import Desk
 from app.desks import Desks
+from app.view import NO_CARD, Card, View
 from rememberer.errors import RemembererError
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.desk import News, View
 from app.ui import chat, render
+from app.view import News, View
 from rememberer.records import (
     ActionText,
     ActionValue,

@@ -1,0 +1,54 @@
+"""What a window shows of a desk, at one moment."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rememberer.records import Change, Experience, Recalled
+from rememberer.transcript import Transcript
+
+Card = tuple[str, int, int]
+"""What lies on the table to be answered: (episode, step, proposals made in that step)."""
+NO_CARD: Card = ("", 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What the last decision or reward did: the value it is about first, then the others that moved."""
+
+    text: str
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Everything that a window shows, at one moment."""
+
+    version: int
+    user: str
+    status: str
+    """`empty` (no task), `opening`, `thinking`, `running` (by itself), `waiting` (for the person), `done`."""
+    transcript: Transcript | None
+    labels: Mapping[int, float]
+    recalled: tuple[tuple[Recalled, Experience | None], ...]
+    """What was retrieved for the waiting proposal, and what memory knows of it now (None: forgotten since)."""
+    memories: int
+    policy: str
+    policies: tuple[str, ...]
+    news: News | None
+    error: str
+    draft: str
+    """The model's reasoning so far, while it writes."""
+
+    @property
+    def busy(self) -> bool:
+        return self.status in ("opening", "thinking", "running")
+
+    @property
+    def card(self) -> Card:
+        """Which card is on the table."""
+        return card_of(self.transcript) if self.transcript else NO_CARD
+
+
+def card_of(transcript: Transcript) -> Card:
+    """The card that lies on the table at the end of a transcript."""
+    return (transcript.episode, transcript.turn.step, len(transcript.turn.proposals))
