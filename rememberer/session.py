@@ -306,7 +306,7 @@ class Session:
             raise NotAvailable(f"{action!r} is not among the candidates: {'; '.join(actions) or 'there are none'}.")
         elif kind == "override":
             action = self._available(action, turn.state)
-            kind = "approve" if action == first else "choose" if action in actions else "override"
+            kind = "approve" if action == first else "override"
         return decision.model_copy(update={"kind": kind, "action": action, "proposed": first})
 
     @staticmethod
