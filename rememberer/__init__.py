@@ -1,5 +1,6 @@
 """The agent: what it remembers, how it learns, what it proposes. It knows no database and no user interface."""
 
+from rememberer.approval import Approver, Auto, Chain, Confidence, Human
 from rememberer.embedding import CachedEncoder, Encoder, SentenceEncoder
 from rememberer.errors import (
     AlreadyAnswered,
@@ -18,6 +19,7 @@ from rememberer.errors import (
 from rememberer.learning import Learner
 from rememberer.local_model import LocalServer
 from rememberer.memory import Memory
+from rememberer.memory_policy import MemoryPolicy
 from rememberer.model import ChatModel, Model
 from rememberer.model_policy import ModelPolicy, ModelSettings
 from rememberer.policy import Policy, Retrieved, Situation
@@ -45,18 +47,24 @@ from rememberer.records import (
     Recalled,
     State,
 )
+from rememberer.session import Outcome, Session
 from rememberer.store import InMemoryStore, Store
+from rememberer.transcript import Transcript, Turn
 from rememberer.values import EpisodeTrace, Target, Transition
 
 __all__ = [
     "ActionText",
     "ActionValue",
     "AlreadyAnswered",
+    "Approver",
+    "Auto",
     "CachedEncoder",
     "Cancelled",
     "Candidate",
+    "Chain",
     "Change",
     "ChatModel",
+    "Confidence",
     "Decided",
     "Decision",
     "Encoder",
@@ -67,6 +75,7 @@ __all__ = [
     "Event",
     "Experience",
     "Forgotten",
+    "Human",
     "Imported",
     "ImportedAction",
     "InMemoryStore",
@@ -76,6 +85,7 @@ __all__ = [
     "LearningSettings",
     "LocalServer",
     "Memory",
+    "MemoryPolicy",
     "Model",
     "ModelError",
     "ModelPolicy",
@@ -83,6 +93,7 @@ __all__ = [
     "NoSuchStep",
     "NotAvailable",
     "Observed",
+    "Outcome",
     "Pinned",
     "Policy",
     "Proposal",
@@ -91,13 +102,16 @@ __all__ = [
     "RemembererError",
     "Retrieved",
     "SentenceEncoder",
+    "Session",
     "SessionError",
     "Situation",
     "State",
     "Store",
     "StoreError",
     "Target",
+    "Transcript",
     "Transition",
+    "Turn",
     "UnknownEpisode",
     "UnknownExperience",
     "WrongStore",

@@ -146,8 +146,7 @@ class Session:
 
     def _propose(self, show: Callable[[str], None], again: bool, stops: int) -> Proposal:
         with self._lock:
-            self._check_open()
-            turn = self.turn
+            turn = self._open_turn()
             if turn.waiting and not again:
                 return turn.waiting
             if turn.decision:
@@ -213,8 +212,7 @@ class Session:
         For after a restart, or when executing failed. See `resume`.
         """
         with self._lock:
-            self._check_open()
-            decision = self.turn.decision
+            decision = self._open_turn().decision
             if self._env.replayable:
                 self._replay()
                 if decision:
@@ -269,8 +267,7 @@ class Session:
         )
 
     def _decide(self, decision: Decision) -> Outcome:
-        self._check_open()
-        turn = self.turn
+        turn = self._open_turn()
         if decision.step != turn.step or turn.decision:
             raise AlreadyAnswered(
                 f"Step {decision.step} was answered already; nothing was done twice."
@@ -379,9 +376,13 @@ class Session:
             self.transcript.add(event)
         return changes
 
-    def _check_open(self) -> None:
+    def _open_turn(self) -> Turn:
+        """Where the episode stands. A decision that waits for its outcome may have got it from another process."""
+        if self.turn.decision:
+            self.transcript = transcript_of(self.memory, self.episode)
         if self.ended:
             raise SessionError(f"This task is over ({self.ended}). Start a new one.")
+        return self.turn
 
 
 def end_open(memory: Memory) -> None:

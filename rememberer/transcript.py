@@ -76,7 +76,7 @@ class Transcript:
             case Decided(decision=decision) if decision.kind != "stop":
                 turn.decision = decision
                 turn.waiting = None
-            case Observed() as outcome:
+            case Observed() as outcome if not self.ended:  # an outcome that comes after the end counts for nothing
                 turn.outcome = outcome
                 self.ended = "terminated" if outcome.terminated else "truncated" if outcome.truncated else ""
                 self.turns.append(Turn(turn.step + 1, outcome.state))

@@ -1,0 +1,91 @@
+"""Who says yes."""
+
+import pytest
+
+from rememberer.approval import Approver, Auto, Chain, Confidence, Human
+from rememberer.policy import Policy
+from rememberer.records import Candidate, Decision, Proposal, Recalled
+from rememberer.session import Session
+from tests.rememberer.worlds import Corridor, memory_on
+
+
+def proposal(*values: tuple[float | None, int], similarity: float = 1.0, used: bool = True) -> Proposal:
+    """Candidates a, b ... with value and visits, the first one resting on one experience."""
+    candidates = [
+        Candidate(action=name, value=value, visits=visits, evidence=("k",) if name == "a" else ())
+        for name, (value, visits) in zip("abc", values, strict=False)
+    ]
+    return Proposal(candidates=tuple(candidates), recalled=(Recalled(key="k", similarity=similarity, used=used),))
+
+
+def test_nobody_answers_where_nobody_is_asked() -> None:
+    assert Human().review(1, proposal((1.0, 9))) is None
+    assert Chain([]).review(1, proposal((1.0, 9))) is None
+    assert Auto().review(1, Proposal(candidates=())) is None
+    assert Confidence().review(1, Proposal(candidates=())) is None
+
+
+def test_auto_approves_what_stands_first() -> None:
+    answer = Auto().review(3, proposal((None, 0), (0.5, 1)))
+    assert answer == Decision(step=3, kind="approve", action="a", by="auto")
+
+
+@pytest.mark.parametrize(
+    ("given", "sure"),
+    [
+        (proposal((0.5, 1)), True),
+        (proposal((0.5, 1), (0.25, 1)), True),
+        (proposal((0.5, 1), (0.26, 1)), False),
+        (proposal((0.5, 1), (None, 0)), True),
+        (proposal((0.24, 1), (None, 0)), False),
+        (proposal((0.0, 1)), False),
+        (proposal((-0.5, 1), (-0.9, 1)), False),
+        (proposal((None, 0)), False),
+        (proposal((0.5, 0)), False),
+        (proposal((0.5, 1), similarity=0.9), True),
+        (proposal((0.5, 1), similarity=0.89), False),
+        (proposal((0.5, 1), used=False), False),
+    ],
+)
+def test_confidence_knows_its_limits(given: Proposal, sure: bool) -> None:
+    answer = Confidence(similarity=0.9, visits=1, margin=0.25).review(1, given)
+    assert answer == (Decision(step=1, kind="approve", action="a", by="confidence") if sure else None)
+
+
+def test_the_first_who_answers_counts() -> None:
+    unsure, sure = proposal((None, 0)), proposal((0.5, 1))
+    chain = Chain([Confidence(), Auto()])
+    answers = [chain.review(1, each) for each in (sure, unsure)]
+    assert [each.by for each in answers if each] == ["confidence", "auto"]
+    assert Chain([Confidence(), Human()]).review(1, unsure) is None
+
+
+class Remembering:
+    """Proposes to go on, with the value that memory has of it in this very state."""
+
+    name = "remembering"
+
+    def propose(self, situation, retrieved, k):  # type: ignore[no-untyped-def]
+        known = [each.experience for each in retrieved if each.experience.key == situation.state.key]
+        rows = [row for each in known for row in each.actions if row.action == "go on" and row.visits]
+        value = rows[0].q if rows else None
+        keys = tuple(each.key for each in known)
+        first = Candidate(action="go on", value=value, visits=len(rows), evidence=keys)
+        return Proposal(candidates=(first, Candidate(action="go back")))
+
+
+def test_a_known_task_is_asked_about_less() -> None:
+    memory = memory_on()
+    policy: Policy = Remembering()
+    approver: Approver = Chain([Confidence(), Human()])
+
+    def questions() -> int:
+        session, asked = Session.start(memory, Corridor(), "through", policy), 0
+        session.run(approver)
+        while not session.ended:
+            asked += 1
+            session.decide(Decision(step=session.turn.step, kind="approve"))
+            session.run(approver)
+        return asked
+
+    assert [questions(), questions()] == [3, 0]
