@@ -1,5 +1,6 @@
 """Records as HTML. Everything from outside goes through `esc`; nothing but this module and `chat` makes HTML."""
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from html import escape
@@ -98,8 +99,8 @@ def candidates(view: View, picked: int) -> str:
 
 def shown_label(candidate: Candidate) -> str:
     """What a person reads of a candidate: its label, or the action where the label says no more than that."""
-    label = candidate.label.strip()
-    return label if label and label.casefold() not in candidate.action.casefold() else candidate.action
+    said, done = (set(re.findall(r"\w+", text.casefold())) for text in (candidate.label, candidate.action))
+    return candidate.action if said <= done else candidate.label.strip()
 
 
 def name_of(action: str, state: State) -> str:

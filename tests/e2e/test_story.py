@@ -21,7 +21,7 @@ def test_a_first_visit(house: Callable[..., House], visit: Callable[..., Page], 
     acts.start_task(page)
     expect(page.locator("#memories")).to_contain_text("No similar experience")
     expect(acts.candidates(page).first).to_contain_text("new")
-    expect(page.locator("#approve")).to_contain_text("Approve: Search: ")
+    expect(page.locator("#approve")).to_contain_text("Approve: search[")
     acts.approve(page)
     acts.waiting(page, 2)
     expect(page.locator("#news")).to_contain_text("Step 1 done")
