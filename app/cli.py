@@ -4,6 +4,7 @@ import sys
 import traceback
 from datetime import datetime
 from importlib.metadata import version
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ import typer
 from app.memory_cli import memory
 from app.options import Home, User
 from app.settings import load_settings
+from app.terminal import complain
 from rememberer.errors import RemembererError
 
 cli = typer.Typer(
@@ -70,6 +72,7 @@ def play(
     task: Annotated[str | None, typer.Option(help="Number of a goal; the first one for practice if not given.")] = None,
     own: Annotated[str | None, typer.Option(help="Instead of a goal, what you want in your own words.")] = None,
     new: Annotated[bool, typer.Option("--new", help="Leave the open task, if any, and begin another.")] = False,
+    seed: Annotated[int, typer.Option(help="Where the world rolls dice: the same number, the same rolls.")] = 0,
     policy: Annotated[str | None, typer.Option(help="Who proposes: memory, openai or local.")] = None,
     home: Home = None,
     user: User = None,
@@ -83,7 +86,7 @@ def play(
 
     given = {"home": home, "user": user, "data": data, "model": model, "base_url": base_url}
     settings = load_settings(**given, local_model=local_model)
-    play_here(settings, env, task_id=task, own=own, new=new, policy=policy)
+    play_here(settings, env, task_id=task, own=own, new=new, seed=seed, policy=policy)
 
 
 @cli.command(epilog="Example: rememberer envs --data ~/webshop")
@@ -104,13 +107,15 @@ def envs(data: Data = None) -> None:
 
 def main() -> None:
     """Run the command line: what is known to go wrong ends with a sentence, all else with where its report is."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # not every terminal has every character
     try:
         cli()
     except RemembererError as problem:
-        print(problem, file=sys.stderr)
+        complain(problem)
         sys.exit(1)
     except Exception as problem:
-        print(f"Something went wrong that nobody foresaw ({type(problem).__name__}).", _report(), file=sys.stderr)
+        complain(f"Something went wrong that nobody foresaw ({type(problem).__name__}). {_report()}")
         sys.exit(2)
 
 
@@ -124,3 +129,7 @@ def _report() -> str:
     except (OSError, RemembererError):
         return traceback.format_exc()
     return f"What happened exactly is in {file}: please send it along when you report this."
+
+
+if __name__ == "__main__":
+    main()

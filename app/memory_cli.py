@@ -9,12 +9,15 @@ import typer
 
 from app.options import Home, User
 from app.settings import Settings, load_settings
+from app.terminal import counted, one_line, say, signed
+from app.ui.render import gist, outcome_words
 from rememberer.embedding import SentenceEncoder
 from rememberer.errors import UnknownExperience
 from rememberer.memory import Memory
-from rememberer.records import Experience, State
+from rememberer.records import ActionValue, Experience
 from rememberer.values import Target
 from storage import LanceStore, export_log, import_log
+from storage.schema import STORE_VERSION
 
 memory = typer.Typer(
     help="Look at the memory, carry it along, make it anew.", rich_markup_mode=None, no_args_is_help=True
@@ -27,16 +30,20 @@ def stats(home: Home = None, user: User = None) -> None:
     settings = load_settings(home=home, user=user)
     with _store(settings) as store:
         known = _memory(store, settings)
-        outcomes = [each.outcome for each in known.episodes()]
+        episodes = known.episodes()
+        outcomes = [each.outcome for each in episodes]
         counts = ", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in dict.fromkeys(outcomes))
-        labels = sum(len(known.labels(each.id)) for each in known.episodes())
         size = store.stats()
         total = size.log.bytes + size.experiences.bytes + size.vectors.bytes
-        print(f"{settings.user}: {len(known)} experiences, {labels} rewards of yours")
-        print(f"tasks: {len(outcomes)}" + (f" ({counts})" if counts else ""))
-        print(f"events of all users: {size.log.rows}")
-        print(f"on disk: {total / 1e6:.1f} MB in {store.path}")
-        print(f"embedding model: {settings.encoder}")
+        say(
+            f"user:            {settings.user}",
+            f"experiences:     {len(known)}",
+            f"tasks:           {len(outcomes)}{f' ({counts})' if counts else ''}",
+            f"your rewards:    {sum(len(known.labels(each.id)) for each in episodes)}",
+            f"on disk:         {total / 1e6:.1f} MB for all users, in {store.path}",
+            f"embedding model: {settings.encoder}",
+            f"schema version:  {STORE_VERSION}",
+        )
 
 
 @memory.command("list", epilog="Example: rememberer memory list --search scarf --limit 5")
@@ -51,12 +58,15 @@ def list_(
     with _store(settings) as store:
         every = _memory(store, settings).experiences()
         words = search.casefold().split()
-        found = [each for each in reversed(every) if all(word in text_of(each) for word in words)]
+        found = [each for each in reversed(every) if all(word in _text(each) for word in words)]
+        if found:
+            say(_row("key", "value", "tried", "best action", "outcome", "task", "page"))
         for each in found[:limit]:
             best = each.actions[0]
-            value = f"{best.q:+.2f}" if best.visits else "  -  "
-            print(f"{each.key[:12]}  {value}  {one_line(best.action, 30):30}  {one_line(each.state.task, 60)}")
-        print(f"{min(len(found), limit)} of {len(found)} experiences" + (f" with {search!r}" if search else ""))
+            value, tried = (signed(best.q), f"{best.visits}x") if best.visits else ("-", "0x")
+            say(_row(each.key, value, tried, best.action, outcome_words(each), each.state.task, gist(each.state)))
+        told = f" with {search!r}" if search else ""
+        say(f"{min(len(found), limit)} of {counted(len(found), 'experience')}{told}")
 
 
 @memory.command(epilog="Example: rememberer memory show 1447044e")
@@ -72,14 +82,16 @@ def show(
             what = f"{len(found)} experiences begin" if found else "No experience begins"
             raise UnknownExperience(f"{what} with {key!r}. See the keys: rememberer memory list")
         (one,) = found
-        print(f"{one.key}\ntask: {one.state.task}\noutcome: {one.outcome or one.origin}\n")
-        print(one.state.observation.strip(), end="\n\n")
+        say(
+            one.key,
+            f"task: {one.state.task}",
+            f"outcome: {outcome_words(one) or '-'}",
+            f"visited: {counted(one.visits, 'time')}, last changed {one.updated.astimezone():%Y-%m-%d %H:%M}",
+            f"reached by: {' > '.join(one.history) or 'the beginning'}",
+            f"\n{one.state.observation.strip()}\n",
+        )
         for row in one.actions:
-            value = f"{row.q:+.2f}" if row.visits else "  -  "
-            rejected = f", rejected {len(row.rejections)} times" if row.rejections else ""
-            print(f"{value}  {row.visits} tried{rejected}  {row.action}")
-            for target in known.explain(one.key, row.action):
-                print(f"         {_made_of(target)}")
+            _show_action(row, known.explain(one.key, row.action))
 
 
 @memory.command(epilog="Example: rememberer memory export my-memory.jsonl")
@@ -87,7 +99,7 @@ def export(file: Annotated[Path, typer.Argument(help="File to write.")], home: H
     """Write the whole memory to a file."""
     settings = load_settings(home=home, user=user)
     with _store(settings) as store:
-        print(f"{export_log(store, settings.user, file)} events written to {file}")
+        say(f"{export_log(store, settings.user, file)} events written to {file}")
 
 
 @memory.command("import", epilog="Example: rememberer memory import my-memory.jsonl --user anna")
@@ -98,7 +110,8 @@ def import_(
     settings = load_settings(home=home, user=user)
     with _store(settings) as store:
         count = import_log(store, settings.user, file)
-        print(f"{count} events were new; now {len(_memory(store, settings))} experiences")
+        now = counted(len(_memory(store, settings)), "experience")
+        say(f"{counted(count, 'new event')}; now {now}")
 
 
 @memory.command(epilog="Example: rememberer memory rebuild")
@@ -107,7 +120,7 @@ def rebuild(home: Home = None) -> None:
     settings = load_settings(home=home)
     with _store(settings, reembed=True) as store:
         for user in store.users():
-            print(f"{user}: {_memory(store, settings, user).rebuild()} experiences", flush=True)
+            say(f"{user}: {counted(_memory(store, settings, user).rebuild(), 'experience')}")
 
 
 @contextmanager
@@ -124,20 +137,28 @@ def _memory(store: LanceStore, settings: Settings, user: str = "") -> Memory:
     return open_memory(store, settings, user or settings.user, SentenceEncoder(settings.encoder))
 
 
-def text_of(experience: Experience) -> str:
+def _text(known: Experience) -> str:
     """All words of an experience that a search looks at, folded."""
-    state: State = experience.state
-    return " ".join([state.task, state.observation, *(row.action for row in experience.actions)]).casefold()
+    return " ".join([known.state.task, known.state.observation, *(row.action for row in known.actions)]).casefold()
 
 
-def one_line(text: str, length: int) -> str:
-    """A text on one line, cut to `length` characters."""
-    words = " ".join(text.split())
-    return words if len(words) <= length else words[: length - 1] + "…"
+def _row(key: str, value: str, tried: str, action: str, outcome: str, task: str, page: str) -> str:
+    action, outcome, task = one_line(action, 28), one_line(outcome, 12), one_line(task, 40)
+    return f"{key[:12]:12}  {value:>5}  {tried:>5}  {action:28}  {outcome:12}  {task:40}  {one_line(page, 50)}".rstrip()
+
+
+def _show_action(row: ActionValue, targets: list[Target]) -> None:
+    say(f"{signed(row.q) if row.visits else '-':>5}  {row.visits}x  {row.action}")
+    if row.reason:
+        say(f"           because: {one_line(row.reason, 160)}")
+    for words in row.rejections:
+        say(f"           rejected{f': {one_line(words, 160)}' if words else ''}")
+    for target in targets:
+        say(f"           {_made_of(target)}")
 
 
 def _made_of(target: Target) -> str:
-    parts = " ".join(f"{reward:+.2f}" for reward in target.rewards)
-    onwards = f" {target.bootstrap:+.2f} from where it led" if target.bootstrap_key else ""
-    label = f", your reward {target.label:+.2f}" if target.label is not None else ""
-    return f"{target.value:+.2f} = {parts}{onwards}{label}{'' if target.settled else ' so far'}"
+    parts = " ".join(map(signed, target.rewards))
+    onwards = f" {signed(target.bootstrap)} from where it led" if target.bootstrap_key else ""
+    label = f", your reward {signed(target.label)}" if target.label is not None else ""
+    return f"{signed(target.value)} = {parts}{onwards}{label}{'' if target.settled else ' so far'}"

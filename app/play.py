@@ -111,7 +111,7 @@ def _look_back(session: Session, read: Callable[[], str]) -> None:
     say(f"\nThe task is over ({session.ended}): {steps}, return {total}.")
     if transcript.actions:
         say("Its steps can still be rewarded: +, -, r 0.5, r 2 -1. Enter ends.")
-        while typed := read().strip().removeprefix("q"):
+        while typed := read().strip():
             _answered(session, None, typed)
 
 
@@ -136,10 +136,11 @@ def _propose(session: Session) -> Proposal | None:
 
 def _answered(session: Session, proposal: Proposal | None, typed: str) -> bool:
     """Do what was typed, and tell what it did or why not. False: the same proposal waits on."""
-    word, *rest = typed.split()[:1] + typed.split()[1:]if typed else [""]
+    if typed == "q":
+        raise EOFError  # to leave is the same as to say nothing more
     try:
-        if word in ("+", "-", "r"):
-            _reward(session, word, rest)
+        if typed.split(" ")[0] in ("+", "-", "r"):
+            _reward(session, typed)
             return False
         _decide(session, proposal, typed)
     except AlreadyAnswered as problem:
@@ -150,13 +151,96 @@ def _answered(session: Session, proposal: Proposal | None, typed: str) -> bool:
     return True
 
 
-def _reward(session: Session, word: str, rest: list[str]) -> None:
+def _reward(session: Session, typed: str) -> None:
+    word, *amounts = typed.split()
+    step, value = session.turn.step - 1, f"{word}1"
     try:
-        value, *at = ([f"{word}1"] if word != "r" else rest[-1:]) + rest[:-1]
-        step = int(*at) if at else session.turn.step - 1
+        match word, amounts:
+            case "+" | "-", []:
+                pass
+            case "r", [value]:
+                pass
+            case "r", [at, value]:
+                step = int(at)
+            case _:
+                raise ValueError
+        amount = float(value)
     except ValueError:
-        raise SessionError("x") from None
+        raise SessionError(
+            f"{typed!r} is no reward. Like this: + or - or r 0.5 for the last step, r 2 -1 for step 2. "
+            f"If it is an action: !{typed}"
+        ) from None
+    changes = session.label(step, amount)
+    _tell(f"Reward {signed(amount)} for step {step}", session.transcript.turns[step - 1], changes)
 
 
 def _decide(session: Session, proposal: Proposal | None, typed: str) -> None:
-    pass
+    turn, word = session.turn, typed.split(" ")[0]
+    offered = [each.action for each in proposal.candidates] if proposal else []
+    first = offered[0] if offered else ""
+    if proposal is None and word in ("", "n"):
+        return  # nothing was proposed, so it is asked for again
+    if not typed:
+        decision = Decision(step=turn.step, kind="approve", action=first)
+    elif typed == "s":
+        decision = Decision(step=turn.step, kind="stop")
+    elif word == "n":
+        decision = Decision(step=turn.step, kind="reject", proposed=first, hint=typed[1:].strip())
+    elif typed.isdecimal() and 0 < int(typed) <= len(offered):
+        action = offered[int(typed) - 1]
+        decision = Decision(step=turn.step, kind="approve" if action == first else "choose", action=action)
+    else:
+        decision = Decision(step=turn.step, kind="override", action=typed.removeprefix("!"))
+    outcome = session.decide(decision)
+    if done := outcome.observed:
+        reward = f", reward {signed(done.reward)}" if done.reward else ""
+        _tell(f"Step {done.step} done{reward}", turn, outcome.changes)
+
+
+def _tell(what: str, turn: Turn, changes: list[Change]) -> None:
+    """One line: what was done in a turn, the value that it is about, and how many others moved."""
+    done = (turn.state.key, turn.outcome.action if turn.outcome else "")
+    about = next((each for each in changes if (each.key, each.action) == done), None)
+    others = sum(each.old != each.new for each in changes if each is not about)
+    if about:
+        what += f": {about.action}  {signed(about.old)} -> {signed(about.new)} ({about.visits}x)"
+    if others:
+        what += f"; {counted(others, 'other value')} moved"
+    elif not about:
+        what += "; no value moved"
+    say(what)
+
+
+def _show(memory: Memory, proposal: Proposal) -> None:
+    if not any(each.used for each in proposal.recalled):
+        say("No similar experience.")
+    for recalled in proposal.recalled[:SHOWN]:
+        _show_recalled(memory, recalled)
+    if proposal.note:
+        say("", proposal.note)
+    say("")
+    for place, candidate in enumerate(proposal.candidates, 1):
+        _show_candidate(place, candidate)
+    if not proposal.candidates:
+        say("Nothing is proposed. Type an action, or n to ask again.")
+
+
+def _show_recalled(memory: Memory, recalled: Recalled) -> None:
+    try:
+        known = memory.experience(recalled.key)
+    except UnknownExperience:
+        return  # forgotten since
+    told = [known.state.task, "" if recalled.used else "not used", outcome_words(known), gist(known.state, 60)]
+    say(f"{max(recalled.similarity, 0):4.0%}  {' · '.join(one_line(each, 60) for each in told if each)}")
+    for row in known.actions[:SHOWN] if recalled.used else ():
+        rejected = "  rejected" if row.rejections else ""
+        say(f"      {signed(row.q) if row.visits else '-':>5}  {row.visits}x  {one_line(row.action, 60)}{rejected}")
+
+
+def _show_candidate(place: int, candidate: Candidate) -> None:
+    label = shown_label(candidate)
+    beside = f"  {one_line(label, 100)}" if label != candidate.action else ""
+    tried = f"{candidate.visits}x" if candidate.value is not None else ""
+    say(f"{place}  {signed(candidate.value):>5}  {tried:3}  {one_line(candidate.action, 100)}{beside}")
+    if candidate.reason:
+        say(f"              {one_line(candidate.reason, 160)}")

@@ -76,5 +76,5 @@ class LocalModel:
         return asked.answer(messages, schema=schema, max_tokens=max_tokens, cancelled=cancelled, show=show)
 
     def close(self) -> None:
-        with self._lock:
-            self._server.stop()
+        # Without the lock: who holds it may be loading the model for a minute, and this ends that too.
+        self._server.stop()

@@ -2,44 +2,11 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from app import cli
-from rememberer.embedding import SentenceEncoder
-from tests.rememberer.encoders import WordEncoder
-
-OFFICIAL = Path(__file__).parents[1] / "goldens" / "webshop" / "official-format"
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command in this process, with lines typed at its prompt, a home of its own, and a quick encoder."""
-    monkeypatch.setenv("REMEMBERER_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("REMEMBERER_DATA", str(OFFICIAL))
-    words = WordEncoder()
-    monkeypatch.setattr(SentenceEncoder, "encode", lambda self, texts: words.encode(texts))
-
-    def command(*arguments: str, typed: str = "") -> tuple[int, str, str]:
-        lines = iter(typed.split("\n") if typed else [])
-
-        def read(prompt: str = "") -> str:
-            try:
-                return next(lines)
-            except StopIteration:
-                raise EOFError from None
-
-        monkeypatch.setattr("builtins.input", read)
-        monkeypatch.setattr(sys, "argv", ["rememberer", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        told = capsys.readouterr()
-        return int(ended.value.code or 0), told.out, told.err
-
-    return command
+from tests.app.conftest import Run
 
 
 def test_every_command_has_help_with_an_example(run: Run) -> None:
@@ -68,58 +35,90 @@ def test_worlds(run: Run) -> None:
     assert "0 to practise, 10 to test; 15 steps at most" in out
 
 
-def test_a_task_in_the_terminal(run: Run) -> None:
-    code, out, err = run("play", "--task", "0", typed="\nfly away\n2\nclick[buy now]")
-    assert code == 0
-    assert "No similar experience." in out
-    assert "cannot be done now" in err
-    assert "The task is over (terminated): 3 steps" in out
-    assert "new -> " in out
-    code, out, _ = run("memory", "stats")
-    assert "me: 3 experiences" in out
-    assert "tasks: 1" in out
+def test_what_is_remembered_is_counted(run: Run) -> None:
+    run("play", "--task", "0", typed=("", "+", "2", "click[buy now]"))
+    run("play", "--own", "a red scarf", typed=("", "s"))
+    run("play", "--own", "a red scarf", "--user", "anna", typed=("", "q"))
+    _, out, _ = run("memory", "stats")
+    lines = dict(line.split(":", 1) for line in out.splitlines())
+    told = {name: words.strip() for name, words in lines.items()}
+    assert told["user"] == "me"
+    assert told["experiences"] == "4"
+    assert told["tasks"] == "2 (1 failed, 1 stopped)"
+    assert told["your rewards"] == "1"
+    assert told["embedding model"] == "all-MiniLM-L6-v2"
+    assert told["schema version"] == "1"
+    _, out, _ = run("memory", "stats", "--user", "anna")
+    assert "tasks:           1 (1 open)" in out
 
 
-def test_an_open_task_is_taken_up_where_it_stands(run: Run) -> None:
-    run("play", "--own", "a red scarf", typed="\nq")
-    code, out, _ = run("play", typed="+\nr -0.5 1\ns")
-    assert code == 0
-    assert "Task: a red scarf" in out
-    assert "--- step 2 ---" in out
-    assert "0.00 -> +1.00" in out
-    assert "+1.00 -> -0.50" in out
-    assert "The task is over (stopped): 1 steps" in out
-    _, out, _ = run("play", "--own", "a blue lamp", typed="q")
-    assert "Task: a blue lamp" in out
-    assert "--- step 1 ---" in out
+def test_an_empty_memory_is_no_error(run: Run) -> None:
+    assert run("memory", "list") == (0, "0 of 0 experiences\n", "")
+    assert "experiences:     0" in run("memory", "stats")[1]
+    assert run("memory", "rebuild") == (0, "", "")
 
 
-def test_the_end_of_input_leaves_the_task_open(run: Run) -> None:
-    code, out, _ = run("play", "--own", "a red scarf")
-    assert code == 0
-    assert "stays open" in out
+def test_experiences_are_listed_newest_first_and_found(run: Run) -> None:
+    run("play", "--own", "a red scarf", typed=("", "+", "s"))
+    run("play", "--own", "an oak table", typed=("n no tables", "s"))
+    _, out, _ = run("memory", "list")
+    head, newest, oldest, count = out.splitlines()
+    assert head.split() == ["key", "value", "tried", "best", "action", "outcome", "task", "page"]
+    assert newest.split()[1:3] == ["-", "0x"]
+    assert "an oak table" in newest
+    assert oldest.split()[1:4] == ["+1.00", "1x", "search[red"]
+    assert "stopped" in oldest
+    assert oldest.endswith("WebShop Instruction: [Search]")
+    assert count == "2 of 2 experiences"
+    _, out, _ = run("memory", "list", "--limit", "1")
+    assert out.splitlines()[1:] == [newest, "1 of 2 experiences"]
+    _, out, _ = run("memory", "list", "--search", "SCARF red")
+    assert out.splitlines()[1:] == [oldest, "1 of 1 experience with 'SCARF red'"]
+    assert run("memory", "list", "--search", "blue")[1] == "0 of 0 experiences with 'blue'\n"
 
 
-def test_experiences_are_listed_shown_and_carried_along(run: Run, tmp_path: Path) -> None:
-    run("play", "--own", "a red scarf", typed="\n+\ns")
+def test_an_experience_is_shown_with_what_its_values_are_made_of(run: Run) -> None:
+    run("play", "--own", "a red scarf", typed=("n too red", "search[scarf]", "r 0.5", "s"))
+    key = run("memory", "list")[1].splitlines()[1].split()[0]
+    _, out, _ = run("memory", "show", key[:6])
+    assert out.startswith(key)
+    assert "task: a red scarf" in out
+    assert "outcome: stopped" in out
+    assert "reached by: the beginning" in out
+    assert "[Search]" in out
+    assert "+0.50  1x  search[scarf]\n           +0.50 = +0.50, your reward +0.50\n" in out
+    assert "    -  0x  search[red scarf]\n           rejected: too red\n" in out
+
+
+def test_a_key_must_begin_one_experience_only(run: Run) -> None:
+    run("play", "--task", "0", typed=("", "2", "q"))
+    code, _, err = run("memory", "show", "")
+    assert code == 1
+    assert "2 experiences begin with ''. See the keys: rememberer memory list" in err
+
+
+def test_a_memory_is_carried_along(run: Run, tmp_path: Path) -> None:
+    run("play", "--own", "a red scarf", typed=("", "+", "s"))
     _, listed, _ = run("memory", "list")
-    assert "1 of 1 experiences" in listed
-    key = listed.split()[0]
-    _, shown, _ = run("memory", "show", key[:6])
-    assert "task: a red scarf" in shown
-    assert "+1.00 = +1.00, your reward +1.00" in shown
-    _, none, _ = run("memory", "list", "--search", "blue")
-    assert "0 of 0 experiences with 'blue'" in none
-
     file = tmp_path / "memory.jsonl"
-    run("memory", "export", str(file))
-    _, out, _ = run("memory", "import", str(file), "--user", "anna")
-    assert "now 1 experiences" in out
-    _, out, _ = run("memory", "import", str(file), "--user", "anna")
-    assert "0 events were new" in out
+    assert "events written to" in run("memory", "export", str(file))[1]
+    assert "now 1 experience\n" in run("memory", "import", str(file), "--user", "anna")[1]
+    assert "0 new events; now 1 experience\n" in run("memory", "import", str(file), "--user", "anna")[1]
     assert run("memory", "list", "--user", "anna")[1] == listed
-    _, out, _ = run("memory", "rebuild")
-    assert out.splitlines() == ["anna: 1 experiences", "me: 1 experiences"]
+
+
+def test_rebuilding_is_the_way_out_when_the_embedding_model_was_changed(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("play", "--own", "a red scarf", typed=("", "+", "s"))
+    run("play", "--own", "a red scarf", "--user", "anna", typed=("", "s"))
+    _, listed, _ = run("memory", "list")
+    monkeypatch.setenv("REMEMBERER_ENCODER", "another")
+    code, _, err = run("memory", "list")
+    assert code == 1
+    assert "rememberer memory rebuild" in err
+    assert run("memory", "rebuild") == (0, "anna: 1 experience\nme: 1 experience\n", "")
+    assert run("memory", "list")[1] == listed
 
 
 @pytest.mark.parametrize(
@@ -129,6 +128,7 @@ def test_experiences_are_listed_shown_and_carried_along(run: Run, tmp_path: Path
         (["memory", "import", "no-such-file"], "no-such-file"),
         (["play", "--task", "999"], "999"),
         (["play", "--policy", "oracle"], "There are: memory"),
+        (["play", "--task", "1", "--own", "a scarf"], "Either --task or --own"),
         (["play", "--env", "moon"], "webshop"),
         (["play", "--base-url", "http://127.0.0.1:1/v1"], "REMEMBERER_MODEL"),
         (["play", "--local-model", "no-such-file"], "no-such-file"),
