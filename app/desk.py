@@ -174,7 +174,7 @@ class Desk:
         """The session, if `card` is still the one on the table (or of the same step, with `any_proposal`)."""
         session = self._open_session()
         now = card_of(session.transcript)
-        if card[:2] != now[:2]:
+        if card[:2] != now[:2] or session.turn.decision:
             raise AlreadyAnswered(f"Step {card[1]} was answered already, or another task was begun. Look again.")
         if not any_proposal and card != now:
             raise AlreadyAnswered(f"The proposal of step {card[1]} has been replaced by another. Look again.")

@@ -32,6 +32,7 @@ window.rememberer = (() => {
     paint();
   };
 
+  const picked = () => document.querySelector('#cards input[name=cand]:checked')?.value ?? '';
   const press = selector => {
     const button = document.querySelector(selector);
     if (button && !button.disabled) button.click();
@@ -66,5 +67,5 @@ window.rememberer = (() => {
   if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', hold);
   else hold();
 
-  return { keep, restore, follow };
+  return { keep, restore, follow, picked };
 })();

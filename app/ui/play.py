@@ -30,9 +30,11 @@ EVENT: dict[str, Any] = {
 Updates = Iterator[dict[Any, Any]]
 
 PICK = """
-element.addEventListener('change', e => { if (e.target.name === 'cand') trigger('select', {index: +e.target.value}); });
+element.addEventListener('change', e => { if (e.target.name === 'cand') trigger('select', {picked: e.target.value}); });
 watch('value', () => rememberer.restore(element));
 """
+# Read when the button is pressed: what the person sees then is what is meant, whatever the server has heard by then.
+SEND_PICKED = "(shown, _) => [shown, rememberer.picked()]"
 KEEP = "rememberer.keep(element); watch('value', () => rememberer.restore(element));"
 SCROLL = "rememberer.keep(element); watch('value', () => { rememberer.restore(element); rememberer.follow(element); });"
 
@@ -58,6 +60,7 @@ class PlayTab:
             self.news = gr.HTML(elem_id="news", js_on_load=KEEP, apply_default_css=False)
             with gr.Row(elem_id="bar"):
                 self.approve = gr.Button("Approve", variant="primary", elem_id="approve")
+                self.picked = gr.Textbox(visible="hidden")
                 self.override = gr.Textbox(
                     label="Another action", placeholder="or type another action", elem_id="override"
                 )
@@ -122,14 +125,14 @@ class PlayTab:
 
     def _wire(self) -> None:
         answer = {"inputs": [self.shown], "outputs": self.outputs, **EVENT}
-        self.approve.click(self._approve, **answer)
+        self.approve.click(self._approve, **answer | {"inputs": [self.shown, self.picked], "js": SEND_PICKED})
         self.override.submit(self._override, **answer | {"inputs": [self.shown, self.override]})
         self.reject.click(self._reject, **answer | {"inputs": [self.shown, self.hint]})
         self.cards.select(self._pick, [self.shown], [self.shown, self.approve], **EVENT | {"queue": False})
         self.auto.click(self._auto, **answer | {"inputs": [self.shown, self.ask]})
         self.stop.click(self._stop, **answer | {"queue": False})
         # Not once, like the others: the last reward counts, and must not be lost while one before is on its way.
-        reward = {"inputs": [self.shown, self.reward], "trigger_mode": "multiple"}
+        reward = {"inputs": [self.shown, self.step, self.reward], "trigger_mode": "multiple"}
         self.reward.input(self._reward, **answer | reward)
         self.step.input(self._step, [self.shown, self.step], [self.shown, self.reward], **EVENT | {"queue": False})
         self.policy.input(self._use, **answer | {"inputs": [self.shown, self.policy]})
@@ -139,9 +142,9 @@ class PlayTab:
     ) -> Updates:
         yield from attempt(desk, shown, self.render, act, done)
 
-    def _approve(self, shown: Shown, request: gr.Request) -> Updates:
+    def _approve(self, shown: Shown, sent: str, request: gr.Request) -> Updates:
         desk = desk_of(self._desks, request)
-        yield from self._attempt(shown, desk, lambda: desk.approve(shown.card, shown.picked))
+        yield from self._attempt(shown, desk, lambda: desk.approve(*render.picked(sent)))
 
     def _override(self, shown: Shown, text: str, request: gr.Request) -> Updates:
         desk = desk_of(self._desks, request)
@@ -163,11 +166,10 @@ class PlayTab:
         desk = desk_of(self._desks, request)
         yield from self._attempt(shown, desk, desk.stop)
 
-    def _reward(self, shown: Shown, value: float | str, request: gr.Request) -> Updates:
+    def _reward(self, shown: Shown, step: int, value: float | str, request: gr.Request) -> Updates:
         desk = desk_of(self._desks, request)
-        step = shown.rewarded
         act = (lambda: desk.withdraw(step)) if isinstance(value, str) else (lambda: desk.label(step, value))
-        yield from self._attempt(shown, desk, act)
+        yield from self._attempt(replace(shown, rewarded=step), desk, act)
 
     def _use(self, shown: Shown, policy: str, request: gr.Request) -> Updates:
         desk = desk_of(self._desks, request)
@@ -175,8 +177,9 @@ class PlayTab:
 
     def _pick(self, shown: Shown, event: gr.EventData, request: gr.Request) -> dict[Any, Any]:
         view = desk_of(self._desks, request).view()
-        shown = replace(shown.at(view), picked=int(event.index))
-        update = self.render(view, shown)
+        card, place = render.picked(str(event.picked))
+        shown = shown.at(view)
+        update = self.render(view, replace(shown, picked=place) if card == view.card else shown)
         return {part: update[part] for part in (self.shown, self.approve)}
 
     def _step(self, shown: Shown, step: int, request: gr.Request) -> dict[Any, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from html import escape
 
-from app.view import News, View
+from app.view import NO_CARD, Card, News, View
 from rememberer.records import ActionValue, Candidate, Change, Experience, LearningSettings, Recalled, State
 from rememberer.values import Target
 
@@ -91,10 +91,38 @@ def candidates(view: View, picked: int) -> str:
         said = "Thinking…" if view.busy else "Nothing is proposed. Type an action, or ask again."
         return _card("Next action", f"step {turn.step}", f'<p class="muted">{said}</p>')
     proposal = turn.waiting
-    rows = "".join(_candidate(each, place, place == picked) for place, each in enumerate(proposal.candidates))
+    rows = "".join(
+        _candidate(each, view.card, place, place == picked) for place, each in enumerate(proposal.candidates)
+    )
     note = f'<p class="note">{esc(proposal.note)}</p>' if proposal.note else ""
     body = f'<fieldset class="cands"><legend class="hidden">Candidate actions</legend>{rows}</fieldset>' if rows else ""
+    return _card("Next action", f"step {turn.step}", f'<p class="muted">{said}</p>')
+    proposal = turn.waiting
+    rows = "".join(
+        _candidate(each, view.card, place, place == picked) for place, each in enumerate(proposal.candidates)
+    )
+    note = f'<p class="note">{esc(proposal.note)}</p>' if proposal.note else ""
+    place = ":".join(map(str, view.card))
+    body = (
+        f'<fieldset class="cands" data-card="{esc(place)}"><legend class="hidden">Candidate actions</legend>{rows}</fieldset>'
+        if rows
+        else ""
+    )
     return _card("Next action", f"step {turn.step} · estimated value, from −1 to +1", body + note)
+
+
+def pick(card: Card, place: int) -> str:
+    """What a window sends back for the candidate at a place of a card; `picked` reads it."""
+    return ":".join(map(str, (*card, place)))
+
+
+def picked(sent: str) -> tuple[Card, int]:
+    """The card and the place that `pick` wrote; no card when it is anything else."""
+    try:
+        episode, step, proposals, place = sent.split(":")
+        return (episode, int(step), int(proposals)), max(int(place), 0)
+    except ValueError:
+        return NO_CARD, 0
 
 
 def shown_label(candidate: Candidate) -> str:
@@ -109,7 +137,7 @@ def name_of(action: str, state: State) -> str:
     return shown_label(Candidate(action=action, label=label))
 
 
-def _candidate(each: Candidate, place: int, picked: bool) -> str:
+def _candidate(each: Candidate, card: Card, place: int, picked: bool) -> str:
     name = shown_label(each)
     under = code(each.action) if name != each.action else ""
     tried = f"{each.visits}×" if each.value is not None else ""
@@ -120,7 +148,7 @@ def _candidate(each: Candidate, place: int, picked: bool) -> str:
     )
     return (
         f'<label class="cand" title="{esc(each.reason)}">'
-        f'<input type="radio" name="cand" value="{place}"{" checked" if picked else ""}>'
+        f'<input type="radio" name="cand" value="{esc(pick(card, place))}"{" checked" if picked else ""}>'
         f'<span class="key" aria-hidden="true">{place + 1}</span><span class="what">{esc(name)}{under}</span>'
         f'<span class="hidden">{spoken}</span>'
         f'<span class="value" aria-hidden="true">{value_of(each.value)}</span>{bar(each.value)}'

@@ -26,6 +26,8 @@ class Shown:
     picked: int = 0
     rewarded: int = 0
     error: str = ""
+    told_at: int = 0
+    """The step at which `error` was told."""
 
     def at(self, view: View) -> "Shown":
         """The same window with `view` on screen: picks fall back to the first candidate and the last step on a new
@@ -37,7 +39,9 @@ class Shown:
             card=view.card,
             picked=self.picked if self.card == view.card else 0,
             rewarded=self.rewarded if same_step and 0 < self.rewarded <= steps else steps,
-            error=self.error if same_step else "",
+            # Until the person does something else, or the task has gone on without them.
+            error=self.error if self.card[0] == view.card[0] and view.card[1] <= self.told_at + 1 else "",
+            told_at=self.told_at,
         )
 
 
@@ -74,7 +78,8 @@ def attempt(
     except RemembererError as problem:
         error = str(problem)
     # Told at the step that is on the table by now, which may be another one than the window knew.
-    shown = replace(shown.at(desk.view()), error=error)
+    shown = shown.at(desk.view())
+    shown = replace(shown, error=error, told_at=shown.card[1])
     for update in follow(desk, shown, render):
         yield update if error else update | dict(done or {})
         done = None
