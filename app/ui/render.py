@@ -96,18 +96,6 @@ def candidates(view: View, picked: int) -> str:
     )
     note = f'<p class="note">{esc(proposal.note)}</p>' if proposal.note else ""
     body = f'<fieldset class="cands"><legend class="hidden">Candidate actions</legend>{rows}</fieldset>' if rows else ""
-    return _card("Next action", f"step {turn.step}", f'<p class="muted">{said}</p>')
-    proposal = turn.waiting
-    rows = "".join(
-        _candidate(each, view.card, place, place == picked) for place, each in enumerate(proposal.candidates)
-    )
-    note = f'<p class="note">{esc(proposal.note)}</p>' if proposal.note else ""
-    place = ":".join(map(str, view.card))
-    body = (
-        f'<fieldset class="cands" data-card="{esc(place)}"><legend class="hidden">Candidate actions</legend>{rows}</fieldset>'
-        if rows
-        else ""
-    )
     return _card("Next action", f"step {turn.step} · estimated value, from −1 to +1", body + note)
 
 
