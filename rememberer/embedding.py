@@ -57,7 +57,10 @@ class SentenceEncoder:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         import torch
         from sentence_transformers import SentenceTransformer
+        from transformers.utils.logging import disable_progress_bar
 
+        # It would be drawn into what a person reads in the terminal.
+        disable_progress_bar()  # type: ignore[no-untyped-call]
         # One thread is fastest for one short text, and two under load are many times slower.
         torch.set_num_threads(1)
         try:

@@ -4,14 +4,21 @@ import json
 import re
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+import envs
+from app.opening import open_memory, open_store
+from app.settings import load_settings
 from envs.errors import EnvError
 from envs.webshop.shop import WebShop
-from rememberer.records import Candidate, Proposal
+from rememberer.memory_policy import MemoryPolicy
+from rememberer.records import Candidate, Decision, Proposal
+from rememberer.session import Session
 from tests.app.conftest import OFFICIAL, Run
+from tests.rememberer.encoders import WordEncoder
 from tests.rememberer.fake_server import FakeServer, fail, say
 
 ROOT = Path(__file__).parents[2]
@@ -187,6 +194,25 @@ def test_without_its_model_a_person_can_go_on(run: Run) -> None:
     assert "The task is over (stopped): 1 step" in out
 
 
+def test_what_was_answered_elsewhere_meanwhile_is_not_done_twice(run: Run) -> None:
+    def elsewhere() -> str:
+        """Somebody else, with the same memory open, answers first."""
+        settings = load_settings()
+        with closing(open_store(settings)) as store:
+            memory = open_memory(store, settings, "me", WordEncoder())
+            world, policy = envs.make("webshop", OFFICIAL), MemoryPolicy(memory.encoder)
+            session = Session.resume(memory, world, memory.episodes()[-1].id, policy)
+            session.decide(Decision(step=1, kind="override", action="search[shoes]"))
+        return ""
+
+    code, out, err = run(*SCARF, typed=(elsewhere, "+", "q"))
+    assert code == 0
+    assert "answered already" in err
+    assert "Step 1 done" not in out
+    assert "--- step 2 " in out
+    assert "Reward +1.00 for step 1: search[shoes]  0.00 -> +1.00 (1x)" in out
+
+
 def test_a_world_that_fails_is_tried_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     step, broken = WebShop.step, [True]
 
@@ -223,6 +249,7 @@ def test_through_a_pipe_with_everything_real(tmp_path: Path) -> None:
     done = subprocess.run(command, input="nonsense\n\n+\n", capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert "'nonsense' cannot be done now." in done.stderr
+    assert "Loading" not in done.stderr
     assert "Reward +1.00 for step 1: search[red scarf]  0.00 -> +1.00 (1x)" in done.stdout
     assert done.stdout.endswith("The task stays open. Go on: rememberer play\n")
 
