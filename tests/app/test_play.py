@@ -125,6 +125,17 @@ def test_another_action_is_typed_as_it_is_or_behind_a_mark(run: Run) -> None:
     assert "    -  0x  search[red scarf]\n           rejected\n" in shown
 
 
+def test_the_log_tells_how_each_action_came_about(run: Run, tmp_path: Path) -> None:
+    typed = ("n", "search[red scarf]", "", "1", "2", "r 1 1", "click[back to search]", "s")
+    run("play", "--own", "a red scarf", typed=typed)
+    run("memory", "export", str(tmp_path / "log"))
+    lines = [json.loads(line) for line in (tmp_path / "log").read_text("utf-8").splitlines()]
+    decided = [line["body"]["decision"] for line in lines if line.get("body", {}).get("type") == "decided"]
+    kinds = [each["kind"] for each in decided]
+    assert kinds == ["reject", "override", "approve", "approve", "choose", "override", "stop"]
+    assert {each["by"] for each in decided} == {"person"}
+
+
 def test_none_of_these_with_a_hint_brings_another_proposal(run: Run) -> None:
     _, out, err = run("play", "--task", "0", typed=("", "n something cheaper", "q"))
     before, after = (_candidates(part) for part in out.split("--- step 2 ")[1:])
@@ -175,8 +186,15 @@ def test_the_end_of_input_and_ctrl_c_leave_the_task_open(run: Run, end: BaseExce
 def test_a_model_that_fails_is_asked_again_only_by_the_person(run: Run) -> None:
     wanted = say(_reply("search[<keywords>]", "scarf")), fail(401, "no"), say(_reply("click[back to search]"))
     with FakeServer([*wanted]) as server:
-        code, out, err = run(*SCARF, *_model(server), typed=("", "fly", "", "", "q"))
+        asked: list[int] = []
+
+        def fly() -> str:
+            asked.append(len(server.requests))
+            return "fly"
+
+        code, out, err = run(*SCARF, *_model(server), typed=("", fly, fly, "", fly, "", "q"))
     assert code == 0
+    assert asked == [2, 2, 3]
     assert err.count("does not accept the key") == 1
     assert "'fly' cannot be done now" in err
     assert "Step 1 done: search[scarf]" in out
