@@ -56,6 +56,8 @@ class Desk:
         """What is on the table now."""
         with self._moved:
             transcript = self._session.transcript if self._session else None
+            if transcript and transcript.ended and self._status == "waiting":
+                self._status = "done"  # another process has ended it
             return View(
                 version=self._version,
                 user=self.memory.user,

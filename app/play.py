@@ -16,8 +16,8 @@ from rememberer.errors import AlreadyAnswered, RemembererError, SessionError, Un
 from rememberer.memory import Memory
 from rememberer.policy import Policy
 from rememberer.records import Candidate, Change, Decision, Proposal, Recalled
-from rememberer.session import Session, end_open, transcript_of
-from rememberer.transcript import Turn
+from rememberer.session import Session, end_open
+from rememberer.transcript import Turn, transcript_of
 
 HELP = """\
 Enter: do the first     2: do the second     an action: do that instead (!action if it looks like one of these)

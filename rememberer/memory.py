@@ -129,6 +129,13 @@ class Memory:
         with self._lock:
             return list(self._learner.episodes.values())
 
+    def trace(self, episode: str) -> EpisodeTrace:
+        """One episode. Raises `UnknownEpisode`."""
+        with self._lock:
+            if episode in self._learner.episodes:
+                return self._learner.episodes[episode]
+        raise UnknownEpisode(f"There is no task {episode!r} in the memory of {self.user!r}.")
+
     def labels(self, episode: str) -> dict[int, float]:
         """The labels in force on an episode, by step."""
         with self._lock:
@@ -206,11 +213,7 @@ class Memory:
             return len(self)
 
     def _check_step(self, episode: str, step: int) -> None:
-        with self._lock:
-            trace = self._learner.episodes.get(episode)
-            done = [each.step for each in trace.transitions] if trace else []
-        if trace is None:
-            raise UnknownEpisode(f"There is no task {episode!r} in the memory of {self.user!r}.")
+        done = [each.step for each in self.trace(episode).transitions]
         if step not in done:
             taken = f"Steps 1 to {len(done)} were" if done else "No step was"
             raise NoSuchStep(f"There is no step {step} to reward. {taken} taken in this task.")

@@ -17,7 +17,7 @@ from typing import Self
 import envs
 from envs.base import OWN_TASK
 from rememberer.approval import Approver
-from rememberer.errors import AlreadyAnswered, Cancelled, NotAvailable, SessionError, UnknownEpisode
+from rememberer.errors import AlreadyAnswered, Cancelled, NotAvailable, SessionError
 from rememberer.memory import Memory
 from rememberer.policy import Policy, Situation
 from rememberer.records import (
@@ -35,7 +35,7 @@ from rememberer.records import (
     State,
     new_id,
 )
-from rememberer.transcript import Transcript, Turn
+from rememberer.transcript import Transcript, Turn, transcript_of
 
 RETRIEVED = 50
 """Experiences that a policy gets to see."""
@@ -367,8 +367,7 @@ class Session:
         events, changes = self.memory.append(bodies, self.episode, ids)
         # A store hands back what it has just taken as it was; what it had before is another object.
         if events[0].body is not bodies[0]:
-            self.transcript = transcript_of(self.memory, self.episode)
-            self._ready = False
+            self._reload()
             if isinstance(bodies[0], Proposed):
                 return changes
             raise AlreadyAnswered("This was answered already, from another window; nothing was done twice.")
@@ -377,12 +376,18 @@ class Session:
         return changes
 
     def _open_turn(self) -> Turn:
-        """Where the episode stands. A decision that waits for its outcome may have got it from another process."""
-        if self.turn.decision:
-            self.transcript = transcript_of(self.memory, self.episode)
+        """Where the episode stands, with what another process may have made of it. Raises when it is over."""
+        self.memory.refresh()
+        trace = self.memory.trace(self.episode)
+        if not self.ended and (self.turn.decision or trace.ended or len(trace.transitions) >= self.turn.step):
+            self._reload()
         if self.ended:
             raise SessionError(f"This task is over ({self.ended}). Start a new one.")
         return self.turn
+
+    def _reload(self) -> None:
+        self.transcript = transcript_of(self.memory, self.episode)
+        self._ready = False
 
 
 def end_open(memory: Memory) -> None:
@@ -390,11 +395,3 @@ def end_open(memory: Memory) -> None:
     for each in memory.episodes():
         if not each.ended:
             memory.write([EpisodeEnded()], each.id, [f"{each.id}-ended"])
-
-
-def transcript_of(memory: Memory, episode: str) -> Transcript:
-    """Read an episode, open or closed, from the log. Raises `UnknownEpisode`."""
-    events = memory.store.events(memory.user, episode=episode)
-    if not events:
-        raise UnknownEpisode(f"There is no task {episode!r} in the memory of {memory.user!r}.")
-    return Transcript(events)

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from rememberer.errors import UnknownEpisode
+from rememberer.memory import Memory
 from rememberer.records import (
     Decided,
     Decision,
@@ -85,3 +87,11 @@ class Transcript:
                 self.ended = self.ended or "stopped"
             case _:
                 pass
+
+
+def transcript_of(memory: Memory, episode: str) -> Transcript:
+    """Read an episode, open or closed, from the log. Raises `UnknownEpisode`."""
+    events = memory.store.events(memory.user, episode=episode)
+    if not events:
+        raise UnknownEpisode(f"There is no task {episode!r} in the memory of {memory.user!r}.")
+    return Transcript(events)

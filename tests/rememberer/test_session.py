@@ -14,7 +14,8 @@ from rememberer.errors import (
 )
 from rememberer.memory import Memory
 from rememberer.records import ActionValue, Decision, LearningSettings
-from rememberer.session import Session, end_open, transcript_of
+from rememberer.session import Session, end_open
+from rememberer.transcript import transcript_of
 from storage import LanceStore
 from tests.rememberer.worlds import Corridor, Scripted, answer, begin, kinds, memory_on
 

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from rememberer.errors import AlreadyAnswered, SessionError
 from rememberer.records import Decision, DecisionKind, Event
-from rememberer.session import Session, transcript_of
+from rememberer.session import Session
 from rememberer.store import InMemoryStore
+from rememberer.transcript import transcript_of
 from storage import LanceStore
 from tests.rememberer.worlds import Corridor, Once, Scripted, answer, begin, kinds, memory_on
 
@@ -232,3 +233,19 @@ def test_killed_in_the_middle_of_a_step(tmp_path: Path) -> None:
     assert kinds(memory).count("observed") == 2
     assert session.transcript.actions == ("go on", "go back")
     store.close()
+
+
+def test_a_task_that_another_window_ended_is_over_here_too(tmp_path: Path) -> None:
+    stores = [LanceStore(tmp_path / "memory", embedding_model="words") for _ in range(2)]
+    world = Corridor()
+    here = begin(memory_on(stores[0]), world)
+    there = Session.resume(memory_on(stores[1]), Corridor(), here.episode, Scripted())
+    there.decide(Decision(step=1, kind="stop"))
+    with pytest.raises(SessionError, match="over"):
+        here.decide(Decision(step=1, kind="approve"))
+    with pytest.raises(SessionError, match="over"):
+        here.propose()
+    assert world.executed == []
+    assert here.ended == "stopped"
+    for store in stores:
+        store.close()
