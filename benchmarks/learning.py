@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from envs import Task
 from envs.webshop import WebShop
 from envs.webshop.teacher import Teacher
-from rememberer import Decision, InMemoryStore, Memory, Policy, Session, Situation, State
+from rememberer import Decision, InMemoryStore, Memory, Policy, Situation, State
 from rememberer.memory_policy import MemoryPolicy
-from rememberer.session import RETRIEVED
+from rememberer.session import RETRIEVED, Session
 
 SEED = 0
 Rewards = NDArray[np.float64]

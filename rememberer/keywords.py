@@ -10,16 +10,18 @@ import numpy as np
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import cdist
 
-_WORD = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+(?:['’][^\W\d_]+)*")
+_TERM = re.compile(r"[^\W_]+(?:['.-][^\W_]+)*")
+_WORD = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+(?:['][^\W\d_]+)*")
 # What people say around what they want.
 _AROUND = (
-    "a about all also am an and any are as at be been both bought but buy buying by can could dear do does each either "
-    "else find finding for from get getting give go going good gotta great had has have having hello help her here hey "
-    "hi his how i id if ill im in into is it its ive just kind kindly lets like looking love made make me might must my "
-    "need needed needs nice no not of off ok on one ones or order other our out over pay please purchase really search "
-    "searching see set shop shopping should show so some someone something sort such suggest thank thanks that the "
-    "their them then there these they thing things this those to too try type under up us very wanna want wanted was we "
-    "well were what when where which while who will wish with within without would yes you your"
+    "a about all also am an and any are as at be been both bought but buy buying by can could dear do does each "
+    "either else find finding for from get getting give go going good gotta great had has have having hello help her "
+    "here hey hi his how i id if ill im in into is it its ive just kind kindly lets like looking love made make me "
+    "might must my need needed needs nice no not of off ok on one ones or order other our out over pay please "
+    "purchase really search searching see set shop shopping should show so some someone something sort such suggest "
+    "thank thanks that the their them then there these they thing things this those to too try type under up us very "
+    "wanna want wanted was we well were what when where which while who will wish with within without would yes you "
+    "your"
 )
 _STOP_WORDS = frozenset(_AROUND.split())
 _AMOUNT = r"(\d[\d,]*(?:\.\d+)?)"
@@ -32,23 +34,28 @@ _LIMIT = re.compile(
 )
 _PRICE = re.compile(rf"\$\s*{_AMOUNT}")
 _DETAILS = re.compile(r"[,;.!?](?=\s|$)|\b(?:with|for|that|which|in|made|from|and)\b", re.IGNORECASE)
-_ALIKE = 0.8
+_ALIKE = 0.79
 """From here on two words of letters are one, spelt differently: one letter wrong in five."""
 
 
+def terms(text: str) -> list[str]:
+    """Return what a text is made of, as people write and search it, in lower case: "X-Large, 6ft" is x-large, 6ft."""
+    return _TERM.findall(text.lower().replace("’", "'"))
+
+
 def words(text: str) -> list[str]:
-    """Return the words and numbers of a text in lower case: "X-Large, 6ft" is x, large, 6, ft."""
-    return [each.replace("’", "'") for each in _WORD.findall(text.lower())]
+    """Return the words and numbers of a text in lower case, for comparing: "X-Large, 6ft" is x, large, 6, ft."""
+    return _WORD.findall(text.lower().replace("’", "'"))
 
 
-def content_words(task: str) -> list[str]:
-    """Return the words that say what is wanted, each once, without the price limit."""
-    return [word for word in _once(words(_LIMIT.sub(" ", task))) if word.replace("'", "") not in _STOP_WORDS]
+def content(task: str) -> list[str]:
+    """Return the terms that say what is wanted, each once, without the price limit."""
+    return [term for term in _once(terms(_LIMIT.sub(" ", task))) if term.replace("'", "") not in _STOP_WORDS]
 
 
-def first_words(task: str) -> list[str]:
-    """Return the content words before a task goes into details: red, shoes of "i want red shoes with laces"."""
-    parts = (content_words(part) for part in _DETAILS.split(_LIMIT.sub(" ", task)))
+def beginning(task: str) -> list[str]:
+    """Return the content before a task goes into details: red, shoes of "i want red shoes with laces"."""
+    parts = (content(part) for part in _DETAILS.split(_LIMIT.sub(" ", task)))
     return next((part for part in parts if part), [])
 
 

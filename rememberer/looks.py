@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rememberer.embedding import Encoder
-from rememberer.keywords import content_words, overlap, price, price_limit, share, words
+from rememberer.keywords import overlap, price, price_limit, share, words
 from rememberer.records import ActionText, State
 
-BUTTONS = frozenset({"buy", "page", "back", "detail"})
+BACK, OPEN, OPTION = "back", "open", "option"
+"""Kinds with a meaning of their own here. Of options, one is chosen in each group; their labels are "group: value"."""
+BUTTONS = frozenset({"buy", "page", BACK, "detail"})
 """Kinds whose labels say nothing about the task: such an action fits it as well as its page does."""
-OPTION = "option"
-"""The kind of which one is chosen in each group. Its labels are "group: value", with a mark when it is chosen."""
 EDGE = 0.2
+LEAD = 0.3
 _CHOSEN = " (chosen)"
 
 
@@ -24,6 +25,8 @@ class Look:
     `edge`: how far it fits better than its best rival (of its kind, or of its group of options), within +-`EDGE`; of a
     button, the best fit of what is still to be chosen. So the best product looks different from the second best, and
     "buy" with a wanted option still open from "buy" when all is set.
+    `lead`: how early it stands on the page among things to open that are not `dear`: `LEAD`, `LEAD` / 2, `LEAD` / 3 ...
+    The text of the page tells, not the order of the actions; 0 where it does not.
     `spent`: it, or another of its group, is chosen already. `dear`: it costs more than the task allows.
     """
 
@@ -31,6 +34,7 @@ class Look:
     words: float
     meaning: float
     edge: float = 0.0
+    lead: float = 0.0
     spent: bool = False
     dear: bool = False
 
@@ -40,13 +44,13 @@ class Look:
         return (self.words + self.meaning) / 2
 
 
-def looks(state: State, trail: Sequence[str], encoder: Encoder) -> list[Look]:
+def looks(state: State, wanted: Sequence[str], trail: Sequence[str], encoder: Encoder) -> list[Look]:
     """Return the look of every available action of `state`, in their order; `trail` are the actions that led there."""
     actions = state.actions
     if not actions:
         return []
     groups = [(action.kind, _group(action)) for action in actions]
-    fits = _fits(state, encoder)
+    fits = _fits(state, wanted, encoder)
     means = [(one + other) / 2 for one, other in fits]
     here = _done_here(actions, trail)
     done = [action.label.endswith(_CHOSEN) or action.text in here for action in actions]
@@ -66,16 +70,24 @@ def looks(state: State, trail: Sequence[str], encoder: Encoder) -> list[Look]:
         cost = price(actions[n].label)
         return limit is not None and cost is not None and cost > limit
 
-    return [Look(each, *fits[n], edge(n), spent[n], dear(n)) for n, each in enumerate(actions)]
+    shown = sorted(
+        (at, n)
+        for n, each in enumerate(actions)
+        if each.kind == OPEN and not dear(n) and (at := state.observation.find(_name(each))) >= 0
+    )
+    lead = {n: LEAD / place for place, (_, n) in enumerate(shown, 1)}
+    return [Look(each, *fits[n], edge(n), lead.get(n, 0.0), spent[n], dear(n)) for n, each in enumerate(actions)]
 
 
-def _fits(state: State, encoder: Encoder) -> list[tuple[float, float]]:
+def _fits(state: State, wanted: Sequence[str], encoder: Encoder) -> list[tuple[float, float]]:
     """`words` and `meaning` of each action."""
     names = [_name(action) for action in state.actions]
     vectors = encoder.encode([state.task, *names])
+    wanted = words(" ".join(wanted))
     cosines = (max(float(vector @ vectors[0]), 0.0) for vector in vectors[1:])
-    wanted = content_words(state.task)
-    on_page = share(wanted, words(" ".join([state.observation.replace(state.task, " "), *names])))
+    # Whether a page of things to open has what is wanted shows when they are opened.
+    is_list = any(each.kind == OPEN for each in state.actions)
+    on_page = 1.0 if is_list else share(wanted, words(" ".join([state.observation.replace(state.task, " "), *names])))
     return [
         (on_page, on_page) if each.kind in BUTTONS else (overlap(wanted, words(name)), cosine)
         for each, name, cosine in zip(state.actions, names, cosines, strict=True)

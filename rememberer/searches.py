@@ -1,17 +1,24 @@
 """What to put into actions that take words, such as `search[<keywords>]`: from the task, and what worked before."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from rememberer.keywords import content_words, first_words, words
+from rememberer.keywords import beginning, content, terms
 from rememberer.looks import Look
 from rememberer.records import ActionText
 
 SAME_TASK = 0.95
 """Cosine of two tasks from which on the words that worked for the one are tried for the other as they are."""
 
-Worked = tuple[str, str, float]
-"""A task, the words that were typed for it, and what that was worth."""
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """For `task`, `typed` was typed and was worth `value`. `alike`: how alike that task is to the one at hand."""
+
+    task: str
+    typed: str
+    value: float
+    alike: float
 
 
 def split(action: ActionText) -> tuple[str, str]:
@@ -28,28 +35,30 @@ def argument(action: ActionText, text: str) -> str:
     return said[len(head) : len(said) - len(tail)].strip() if is_one and len(said) > len(head + tail) else ""
 
 
-def filled(look: Look, words: str) -> Look:
+def filled(look: Look, text: str) -> Look:
     """Return the look of a typed action with its argument."""
     head, tail = split(look.action)
-    action = look.action.model_copy(update={"text": f"{head}{words}{tail}", "label": f"{look.action.label}: {words}"})
+    action = look.action.model_copy(update={"text": f"{head}{text}{tail}", "label": f"{look.action.label}: {text}"})
     return replace(look, action=action)
 
 
-def wording(task: str, worked: Sequence[Worked]) -> list[str]:
-    """Return what to type for `task`, best first: the words that say what is wanted.
-
-    A word that was mostly left out of what worked (by value) in other tasks that had it, too, is left out. Then all
-    words, and the first few.
-    """
-    said = content_words(task)
+def telling(task: str, worked: Sequence[Worked]) -> list[str]:
+    """Return the content of `task` without the terms that were mostly left out of what worked, by value."""
+    said = content(task)
     used, left_out = dict.fromkeys(said, 1.0), dict.fromkeys(said, 0.0)
-    for other, typed, value in worked:
-        had, kept = set(content_words(other)), set(words(typed))
-        for word in had.intersection(said):
-            (used if word in kept else left_out)[word] += max(value, 0.0)
-    telling = [word for word in said if used[word] >= left_out[word]]
-    return _distinct([telling, said, first_words(task)]) or [task]
+    for each in worked:
+        kept = set(terms(each.typed))
+        for term in set(content(each.task)).intersection(said):
+            (used if term in kept else left_out)[term] += max(each.value, 0.0)
+    return [term for term in said if used[term] >= left_out[term]]
 
 
-def _distinct(found: Iterable[Sequence[str]]) -> list[str]:
-    return list(dict.fromkeys(" ".join(each) for each in found if each))
+def wording(task: str, worked: Sequence[Worked]) -> list[str]:
+    """Return what to type for `task`, best first.
+
+    What worked for the same task; then its telling terms, all its content, the beginning of it.
+    """
+    same = [each for each in worked if each.alike >= SAME_TASK and each.value > 0]
+    found = [each.typed for each in sorted(same, key=lambda each: -each.value)]
+    found += [" ".join(each) for each in (telling(task, worked), content(task), beginning(task))]
+    return [each for each in dict.fromkeys(found) if each] or [task]

@@ -33,7 +33,7 @@ class Teacher:
             return _click(self._way_to(visit, visit.goal))
         if visit.place == "detail" or visit.asin != visit.goal.asin:
             return _click(PREVIOUS)
-        return _click(next((value for value in visit.goal.options if not _is_chosen(visit, value)), BUY))
+        return _click(next((value for value in visit.goal.options if _is_missing(visit, value)), BUY))
 
     def _way_to(self, visit: Visit, goal: Goal) -> str:
         """What to click among the results."""
@@ -79,8 +79,11 @@ def _place(visit: Visit, goal: Goal, words: str) -> int:
     return hits.index(goal.asin) if goal.asin in hits else SEARCH_RESULTS
 
 
-def _is_chosen(visit: Visit, value: str) -> bool:
-    return value in visit.options.values()
+def _is_missing(visit: Visit, value: str) -> bool:
+    """Whether a wanted option is still to be chosen, and can be without losing another."""
+    groups = [group for group, values in visit.product.options.items() if value in values]
+    wanted = visit.goal.options if visit.goal else ()
+    return bool(groups) and value not in visit.options.values() and visit.options.get(groups[-1]) not in wanted
 
 
 def _click(text: str) -> str:
