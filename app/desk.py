@@ -9,9 +9,8 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-import envs
+from app.opening import begin, take_up
 from app.settings import Settings
 from app.view import Card, News, View, card_of
 from rememberer import records
@@ -20,7 +19,7 @@ from rememberer.errors import AlreadyAnswered, Cancelled, RemembererError, Sessi
 from rememberer.memory import Memory
 from rememberer.policy import Policy
 from rememberer.records import Change, Decision, DecisionKind, Experience, Observed, Recalled
-from rememberer.session import Outcome, Session, end_open
+from rememberer.session import Outcome, Session
 from rememberer.transcript import Transcript
 
 STREAM_SECONDS = 0.25
@@ -50,7 +49,7 @@ class Desk:
         episodes = memory.episodes()
         last = next((each for each in reversed(episodes) if not each.ended), episodes[-1] if episodes else None)
         if last:
-            self._begin("opening", lambda job: self._resume(job, last.id, last.env))
+            self._begin("opening", lambda job: self._resume(job, last.id))
 
     def view(self) -> View:
         """What is on the table now."""
@@ -83,7 +82,7 @@ class Desk:
         with self._moved:
             if self._status == "opening":
                 raise SessionError("A task is just being opened. Wait a moment.")
-            self._leave()
+            self.stop()
             self._begin("opening", lambda job: self._open(job, env, task_id, seed))
 
     def approve(self, card: Card, picked: int = 0) -> None:
@@ -200,15 +199,9 @@ class Desk:
         session = self._needed()
         if session.ended:
             raise SessionError("This task is over. Start a new one.")
+        if self._status == "opening":
+            raise SessionError("Another task is just being opened. Wait a moment.")
         return session
-
-    def _leave(self) -> None:
-        self.stop()
-        session, self._session, self._news, self._error = self._session, None, None, ""
-        if session and not session.ended:
-            session.decide(Decision(step=session.turn.step, kind="stop"))
-            session.close()
-        end_open(self.memory)  # what could not be taken up when the desk was made
 
     def _begin(self, status: str, work: Callable[[int], None]) -> None:
         with self._moved:
@@ -238,29 +231,16 @@ class Desk:
                 self._changed()
 
     def _open(self, job: int, env: str, task_id: str, seed: int) -> None:
-        settings = self._settings
-        world = envs.make(env, settings.data)
-        session = Session.start(
-            self.memory,
-            world,
-            task_id,
-            self.policies[self._policy],
-            seed=seed,
-            learning=settings.learning,
-            step_limit=settings.step_limit,
-            candidates=settings.candidates,
-            data=str(settings.data or ""),
-        )
+        policy = self.policies[self._policy]
+        session = begin(self._settings, self.memory, policy, env, task_id, seed=seed)
+        with self._moved:
+            left, self._session, self._news = self._session, None, None
+        if left:
+            left.close()
         self._take(job, session)
 
-    def _resume(self, job: int, episode: str, env: str) -> None:
-        started = self.memory.store.events(self.memory.user, episode=episode)[0].body
-        assert isinstance(started, records.EpisodeStarted)
-        world = envs.make(env, Path(started.data) if started.data else None)
-        settings = self._settings
-        policy = self.policies[self._policy]
-        session = Session.resume(self.memory, world, episode, policy, candidates=settings.candidates)
-        self._take(job, session)
+    def _resume(self, job: int, episode: str) -> None:
+        self._take(job, take_up(self._settings, self.memory, self.policies[self._policy], episode))
 
     def _take(self, job: int, session: Session) -> None:
         with self._moved:

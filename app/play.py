@@ -2,10 +2,9 @@
 
 from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 
 import envs
-from app.opening import open_memory, open_store
+from app.opening import begin, open_memory, open_store, take_up
 from app.policies import Policies
 from app.settings import Settings
 from app.terminal import complain, counted, one_line, say, signed
@@ -16,8 +15,8 @@ from rememberer.errors import AlreadyAnswered, RemembererError, SessionError, Un
 from rememberer.memory import Memory
 from rememberer.policy import Policy
 from rememberer.records import Candidate, Change, Decision, Proposal, Recalled
-from rememberer.session import Session, end_open
-from rememberer.transcript import Turn, transcript_of
+from rememberer.session import Session
+from rememberer.transcript import Turn
 
 HELP = """\
 Enter: do the first     2: do the second     an action: do that instead (!action if it looks like one of these)
@@ -68,33 +67,19 @@ def _resumed(settings: Settings, memory: Memory, policy: Policy) -> Session | No
     if left is None:
         return None
     say("Going on with the open task; another one: rememberer play --new")
-    started = transcript_of(memory, left).started
-    world = envs.make(started.env, Path(started.data) if started.data else None)
-    return Session.resume(memory, world, left, policy, candidates=settings.candidates)
+    return take_up(settings, memory, policy, left)
 
 
 def _started(settings: Settings, memory: Memory, policy: Policy, env: str, wanted: str | None, seed: int) -> Session:
     """A new task; what was open is stopped once the new one is there."""
-    world = envs.make(env, settings.data)
     if wanted is None:
-        tasks = world.tasks()
+        tasks = envs.make(env, settings.data).tasks()
         wanted = next((each.id for each in tasks if each.split == "train"), tasks[0].id)
-    world.reset(wanted, seed)  # an unknown task is refused here, before anything is stopped
-    for each in memory.episodes():
-        if not each.ended:
-            say(f"Stopped, to begin another: {each.task}")
-    end_open(memory)
-    return Session.start(
-        memory,
-        world,
-        wanted,
-        policy,
-        seed=seed,
-        learning=settings.learning,
-        step_limit=settings.step_limit,
-        candidates=settings.candidates,
-        data=str(settings.data or ""),
-    )
+    left = [each.task for each in memory.episodes() if not each.ended]
+    session = begin(settings, memory, policy, env, wanted, seed=seed)
+    for task in left:
+        say(f"Stopped, to begin another: {task}")
+    return session
 
 
 def _work(session: Session, read: Callable[[], str]) -> None:

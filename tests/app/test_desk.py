@@ -176,10 +176,20 @@ def test_another_policy_takes_over(desk: Desk) -> None:
 def test_a_new_task_leaves_the_old_one(desk: Desk) -> None:
     desk.start("webshop", "own:a blue lamp")
     until(desk, "waiting")
-    assert kinds(desk) == ["started", "proposed", "decided", "ended", "started", "proposed"]
+    assert kinds(desk) == ["started", "proposed", "ended", "started", "proposed"]
     transcript = desk.view().transcript
     assert transcript is not None
     assert transcript.started.task == "a blue lamp"
+
+
+def test_a_new_task_that_does_not_exist_leaves_the_old_one_open(desk: Desk) -> None:
+    card = desk.view().card
+    desk.start("webshop", "no such goal")
+    until(desk, "waiting")
+    assert "no such goal" in desk.view().error
+    assert desk.view().card == card
+    desk.approve(card)
+    until(desk, "waiting")
 
 
 def test_a_task_that_does_not_exist_is_told(desk_on: Callable[[InMemoryStore], Desk]) -> None:
