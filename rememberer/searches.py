@@ -56,9 +56,11 @@ def telling(task: str, worked: Sequence[Worked]) -> list[str]:
 def wording(task: str, worked: Sequence[Worked]) -> list[str]:
     """Return what to type for `task`, best first.
 
-    What worked for the same task; then its telling terms, all its content, the beginning of it.
+    What worked for the same task; then its telling terms, all its content, the beginning of it, either half of it.
     """
     same = [each for each in worked if each.alike >= SAME_TASK and each.value > 0]
     found = [each.typed for each in sorted(same, key=lambda each: -each.value)]
-    found += [" ".join(each) for each in (telling(task, worked), content(task), beginning(task))]
+    said = content(task)
+    halves = (said[: (len(said) + 1) // 2], said[len(said) // 2 :])
+    found += [" ".join(each) for each in (telling(task, worked), said, beginning(task), *halves)]
     return [each for each in dict.fromkeys(found) if each] or [task]

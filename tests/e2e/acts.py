@@ -46,7 +46,7 @@ def reward(page: Page, name: str, step: int | None = None) -> None:
 
 def card(page: Page) -> str:
     """All that the two cards say."""
-    return page.locator("#cards").inner_text() + page.locator("#memories").inner_text()
+    return page.locator("#cards .card").inner_text() + page.locator("#memories .card").inner_text()
 
 
 def focus_nothing(page: Page) -> None:
