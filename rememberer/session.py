@@ -3,8 +3,8 @@
     propose -> [proposed] -> decide -> [decided] -> env.step -> [observed] -> memory learns -> propose ...
 
 What is in brackets is an event on disk, written before what follows. So an episode can be taken up where it stands
-after a reload, a restart or a kill -9, and nothing is executed twice: a decision answers one step, and its event has an
-id made of episode and step, which the log takes once.
+after a reload, a restart or a kill -9, and nothing is executed twice: the id of an answer is made of what it answers
+(episode, step, how many proposals were rejected there), and the log takes an id once.
 """
 
 import threading
@@ -27,6 +27,7 @@ from rememberer.records import (
     Decision,
     EpisodeEnded,
     EpisodeStarted,
+    Event,
     LearningSettings,
     Observed,
     Proposal,
@@ -152,8 +153,9 @@ class Session:
             if turn.decision:
                 raise AlreadyAnswered(f"Step {turn.step} was answered already and is being executed.")
             situation = self._situation(turn, stops, show)
-            number = len(turn.proposals)
+            number, rejected = len(turn.proposals), len(turn.rejections)
         began = time.monotonic()
+        self.memory.refresh()
         retrieved = self.memory.retrieve(turn.state, RETRIEVED, self.episode)
         proposal = self.policy.propose(situation, retrieved, self.candidates)
         recalled = tuple(
@@ -162,7 +164,9 @@ class Session:
         )
         proposal = proposal.model_copy(update={"recalled": recalled, "seconds": time.monotonic() - began})
         with self._lock:
-            if self._stops != stops or self.turn is not turn or turn.decision or self.ended:
+            self._catch_up()
+            overtaken = self.turn is not turn or turn.decision or len(turn.rejections) != rejected
+            if self._stops != stops or overtaken or self.ended:
                 raise Cancelled("Stopped: nothing was proposed.")
             # Whoever came first with this number, in this process or another, has made the proposal that counts.
             name = f"{self.episode}-{turn.step}-proposed-{number}"
@@ -214,7 +218,9 @@ class Session:
         with self._lock:
             decision = self._open_turn().decision
             if self._env.replayable:
-                self._replay()
+                self._ready = False
+                self.transcript.replay(self._env)
+                self._ready = True
                 if decision:
                     self._execute(decision)
             elif decision:
@@ -275,14 +281,16 @@ class Session:
                 else f"Step {decision.step} is not there yet; this is step {turn.step}."
             )
         decision = self._resolve(decision, turn)
+        if not self._ready and decision.kind not in ("reject", "stop"):
+            self.carry_on()
+            self._open_turn()
         bodies: list[Body] = [Decided(decision=decision)]
         if decision.kind == "stop":
             stopped = f"{self.episode}-ended"
             return Outcome(None, self._write([*bodies, EpisodeEnded()], [f"{stopped}-decided", stopped]))
+        changes = self._write(bodies, [f"{self.episode}-{turn.step}-answered-{len(turn.rejections)}"])
         if decision.kind == "reject":
-            name = f"{self.episode}-{turn.step}-rejected-{len(turn.rejections)}"
-            return Outcome(None, self._write(bodies, [name]))
-        changes = self._write(bodies, [f"{self.episode}-{turn.step}-decided"])
+            return Outcome(None, changes)
         outcome = self._execute(decision)
         return Outcome(outcome.observed, [*changes, *outcome.changes])
 
@@ -303,7 +311,8 @@ class Session:
             raise NotAvailable(f"{action!r} is not among the candidates: {'; '.join(actions) or 'there are none'}.")
         elif kind == "override":
             action = self._available(action, turn.state)
-            kind = "approve" if action == first else "override"
+        if action and action == first:
+            kind = "approve"
         return decision.model_copy(update={"kind": kind, "action": action, "proposed": first})
 
     @staticmethod
@@ -314,12 +323,15 @@ class Session:
         if found is None:
             legal = "; ".join(each.text for each in available)
             raise NotAvailable(f"{action!r} cannot be done now. What can be done: {legal}.")
-        return action if found.typed else found.text
+        if not found.typed:
+            return found.text
+        head, _, rest = found.text.partition("<")
+        tail = rest.partition(">")[2]
+        spelled = head + action[len(head) : len(action) - len(tail)] + tail
+        return spelled if spelled.casefold() == action.casefold() else action
 
     def _execute(self, decision: Decision) -> Outcome:
         turn, started = self.turn, self.transcript.started
-        if not self._ready:
-            self._replay()
         self._ready = False  # until the outcome is written: an error in between leaves the world anywhere
         step = self._env.step(decision.action)
         state = State.of(started.env, started.task, step.observation)
@@ -346,48 +358,39 @@ class Session:
         found = self.memory.retrieve(after, 2, self.episode)
         return next((each.experience.key for each in found if each.used and each.experience.key != before.key), "")
 
-    def _replay(self) -> None:
-        started = self.transcript.started
-        at = State.of(started.env, started.task, self._env.reset(started.task_id, started.seed))
-        for turn in self.transcript.turns[:-1]:
-            if turn.outcome and at.key == turn.state.key:
-                at = State.of(started.env, started.task, self._env.step(turn.outcome.action).observation)
-        if at.key != self.turn.state.key:
-            raise SessionError(
-                f"The world {started.env} is not what it was when this task was begun, so the task cannot go on. "
-                "Start a new one; what was learnt stays."
-            )
-        self._ready = True
-
     def _write(self, bodies: Sequence[Body], ids: Sequence[str]) -> list[Change]:
-        """Write events of this episode and take them into the transcript.
+        """Write events of this episode, and take them into the transcript with what others wrote before.
 
-        Raises `AlreadyAnswered` when the log has the first one from somebody else; then catches up with the log.
+        Raises `AlreadyAnswered` when the log has the first one from somebody else, unless it is a proposal.
         """
         events, changes = self.memory.append(bodies, self.episode, ids)
+        if events[-1].seq == self.transcript.seq + len(events):
+            self._take(events)
+        else:
+            self._catch_up()
         # A store hands back what it has just taken as it was; what it had before is another object.
-        if events[0].body is not bodies[0]:
-            self._reload()
-            if isinstance(bodies[0], Proposed):
-                return changes
+        if events[0].body is not bodies[0] and not isinstance(bodies[0], Proposed):
             raise AlreadyAnswered("This was answered already, from another window; nothing was done twice.")
-        for event in events:
-            self.transcript.add(event)
         return changes
 
     def _open_turn(self) -> Turn:
-        """Where the episode stands, with what another process may have made of it. Raises when it is over."""
-        self.memory.refresh()
-        trace = self.memory.trace(self.episode)
-        if not self.ended and (self.turn.decision or trace.ended or len(trace.transitions) >= self.turn.step):
-            self._reload()
+        """Where the episode stands, with what other sessions have made of it. Raises when it is over."""
+        self._catch_up()
         if self.ended:
             raise SessionError(f"This task is over ({self.ended}). Start a new one.")
         return self.turn
 
-    def _reload(self) -> None:
-        self.transcript = transcript_of(self.memory, self.episode)
-        self._ready = False
+    def _catch_up(self) -> None:
+        """Take what the log has more than the transcript."""
+        if events := self.memory.store.events(self.memory.user, after=self.transcript.seq, episode=self.episode):
+            self.memory.refresh()
+            self._take(events)
+
+    def _take(self, events: Sequence[Event]) -> None:
+        for event in events:
+            self.transcript.add(event)
+            if isinstance(event.body, Observed):
+                self._ready = False  # a step that was not taken in the world here; `_execute` knows of its own
 
 
 def end_open(memory: Memory) -> None:

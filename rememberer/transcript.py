@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from rememberer.errors import UnknownEpisode
+import envs
+from rememberer.errors import SessionError, UnknownEpisode
 from rememberer.memory import Memory
 from rememberer.records import (
     Decided,
@@ -44,6 +45,8 @@ class Transcript:
             raise ValueError(f"An episode begins with `started`, not with `{first.body.type}`.")
         self.episode = first.episode
         self.started = first.body
+        self.seq = first.seq
+        """Place in the log of the last event that was taken."""
         self.turns = [Turn(1, first.body.state)]
         self.ended = ""
         """Empty while open; `terminated` by the environment, `truncated` by the step limit, `stopped` by a person."""
@@ -66,10 +69,11 @@ class Transcript:
         return tuple(turn.outcome.reward for turn in self.turns if turn.outcome)
 
     def add(self, event: Event) -> None:
-        """Take the next event of the episode."""
+        """Take the next event of the episode. A proposal that came too late, to a step that is over, is nothing."""
+        self.seq = event.seq
         turn = self.turn
         match event.body:
-            case Proposed(proposal=proposal):
+            case Proposed(step=turn.step, proposal=proposal) if not turn.decision:
                 turn.proposals.append(proposal)
                 turn.waiting = proposal
             case Decided(decision=decision) if decision.kind == "reject":
@@ -87,6 +91,18 @@ class Transcript:
                 self.ended = self.ended or "stopped"
             case _:
                 pass
+
+    def replay(self, env: envs.TextEnv) -> None:
+        """Bring a world to where the episode stands. Raises `SessionError` when it is not what it was."""
+        observation = env.reset(self.started.task_id, self.started.seed)
+        for turn in self.turns:
+            if State.of(self.started.env, self.started.task, observation).key != turn.state.key:
+                raise SessionError(
+                    f"The world {self.started.env} is not what it was when this task was begun, so the task cannot go "
+                    "on. Start a new one; what was learnt stays."
+                )
+            if turn.outcome:
+                observation = env.step(turn.outcome.action).observation
 
 
 def transcript_of(memory: Memory, episode: str) -> Transcript:

@@ -232,7 +232,8 @@ def test_a_task_in_own_words() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["买鞋 🦊", 'it\'s "so"', "'; drop table log; --", "two\nlines\u2028more", "NUL \0", "x" * 20_000]
+    "words",
+    ["买鞋 🦊", 'it\'s "so"', "'; drop table log; --", "two\nlines\u2028more", "NUL \0", "half \ud83e", "x" * 20_000],
 )
 def test_any_words_go_through_as_they_are(tmp_path: Path, words: str) -> None:
     store = LanceStore(tmp_path / "memory", embedding_model="words")
@@ -262,3 +263,51 @@ def test_the_record_that_stood_for_a_new_state_is_logged() -> None:
     assert outcome.nearest != second.transcript.turns[0].state.key
     live = memory.experiences()
     assert memory_on(memory.store).experiences() == live
+
+
+def test_an_override_is_spelled_as_the_world_does() -> None:
+    world = Corridor()
+    session = begin(memory_on(), world)
+    answer(session, "override", " SAY[Hello You] ")
+    answer(session, "override", "GO ON")
+    assert world.executed == ["say[Hello You]", "go on"]
+    assert session.turn.state.observation == "place 1 "
+
+
+def test_to_choose_the_first_is_to_approve_it_and_to_type_another_candidate_passes_it_over() -> None:
+    memory, world = memory_on(), Corridor()
+    session = begin(memory, world)
+    answer(session, "choose", "go on")
+    answer(session, "override", "go back", hint="wrong way")
+    first, second = (each.decision for each in session.transcript.turns[:2])
+    assert first is not None
+    assert (first.kind, first.proposed) == ("approve", "go on")
+    assert second is not None
+    assert (second.kind, second.proposed) == ("override", "go on")
+    assert rows(memory, 1)["go on"].rejections == ("wrong way",)
+
+
+def test_after_the_end_a_reward_still_counts_and_nothing_else_does() -> None:
+    memory, world = memory_on(), Corridor()
+    session = begin(memory, world, step_limit=1)
+    answer(session, "approve")
+    before = kinds(memory)
+    answers = [Decision(step=2, kind=kind, action="go on") for kind in ("approve", "choose", "override", "stop")]
+    for refused in [session.propose, session.carry_on, *(lambda each=each: session.decide(each) for each in answers)]:
+        with pytest.raises(SessionError, match=r"This task is over \(truncated\)\. Start a new one\."):
+            refused()
+    assert kinds(memory) == before
+    assert world.executed == ["go on"]
+    assert [(each.old, each.new) for each in session.label(1, 0.5)] == [(0.0, 0.5)]
+
+
+def test_another_policy_takes_over_in_the_middle() -> None:
+    memory, world = memory_on(), Corridor()
+    session = begin(memory, world)
+    answer(session, "approve")
+    session.policy = Scripted("say[I know better]")
+    assert session.propose().candidates[0].action == "go on"
+    assert session.propose(again=True).candidates[0].action == "say[I know better]"
+    answer(session, "approve")
+    assert world.executed == ["go on", "say[I know better]"]
+    assert kinds(memory).count("proposed") == 4

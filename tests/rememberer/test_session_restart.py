@@ -7,6 +7,8 @@ import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
@@ -249,3 +251,112 @@ def test_a_task_that_another_window_ended_is_over_here_too(tmp_path: Path) -> No
     assert here.ended == "stopped"
     for store in stores:
         store.close()
+
+
+def _two_windows(world: Corridor, other: Corridor) -> tuple[Session, Session]:
+    """Two sessions of one open episode that know of each other by the log only, with a proposal on the table."""
+    memory = memory_on()
+    here = Session.start(memory, world, "through", Scripted())
+    there = Session(memory_on(memory.store), other, Scripted(), transcript_of(memory, here.episode))
+    here.propose()
+    there.propose()
+    return here, there
+
+
+def test_what_was_rejected_in_another_window_is_not_approved_here() -> None:
+    world = Corridor()
+    here, there = _two_windows(world, Corridor())
+    there.decide(Decision(step=1, kind="reject", hint="not that way"))
+    for kind in ("approve", "reject"):
+        with pytest.raises(SessionError):
+            here.decide(Decision(step=1, kind=kind, proposed="go on"))
+    assert world.executed == []
+    assert [each.action for each in here.propose().candidates] == ["go back"]
+    here.decide(Decision(step=1, kind="approve"))
+    assert world.executed == ["go back"]
+
+
+def test_of_a_rejection_and_an_approval_at_the_same_moment_one_counts() -> None:
+    """The other window writes between the look at the log and the write."""
+    world = Corridor()
+    here, there = _two_windows(world, Corridor())
+    resolve = here._resolve
+
+    def meanwhile(*given: Any) -> Decision:
+        there.decide(Decision(step=1, kind="reject"))
+        return resolve(*given)
+
+    with mock.patch.object(here, "_resolve", meanwhile), pytest.raises(AlreadyAnswered):
+        here.decide(Decision(step=1, kind="approve"))
+    assert world.executed == []
+    assert [event.body.type for event in here.memory.store.events("me")].count("decided") == 1
+    here.propose()
+    here.decide(Decision(step=1, kind="approve"))
+    assert world.executed == ["go back"]
+
+
+def test_a_proposal_to_a_step_that_is_over_is_not_shown_at_the_next() -> None:
+    memory, slow = memory_on(), Scripted("say[late]")
+    here = Session.start(memory, Corridor(), "through", slow)
+    there = Session.resume(memory_on(memory.store), Corridor(), here.episode, Scripted())
+    append = memory.append
+
+    def meanwhile(*given: Any) -> Any:
+        there.decide(Decision(step=1, kind="override", action="go on"))
+        return append(*given)
+
+    with mock.patch.object(memory, "append", meanwhile), pytest.raises(AlreadyAnswered):
+        here.propose()
+    for session in (here, there, Session.resume(memory_on(memory.store), Corridor(), here.episode, Scripted())):
+        assert session.transcript.turn.step == 2
+        assert session.transcript.turn.waiting is None
+    here.policy = Scripted()
+    assert here.propose().candidates[0].action == "go on"
+
+
+def test_a_world_that_cannot_be_walked_again_is_never_walked_again() -> None:
+    world = Once()
+    here, there = _two_windows(world, Once())
+    # To come second with a proposal moves no world.
+    here.decide(Decision(step=1, kind="approve"))
+    here.propose()
+    assert world.executed == ["go on"]
+    # The other window's world has not taken that step, and cannot.
+    with pytest.raises(SessionError, match="over"):
+        there.decide(Decision(step=2, kind="approve", action="go on"))
+    assert world.executed == ["go on"]
+
+
+def test_a_step_is_not_decided_in_a_world_that_is_another_now() -> None:
+    here, there = _two_windows(Corridor(), Corridor(sign="new "))
+    here.decide(Decision(step=1, kind="approve"))
+    here.propose()
+    before = here.memory.store.events("me")
+    with pytest.raises(SessionError, match="not what it was"):
+        there.decide(Decision(step=2, kind="approve"))
+    assert here.memory.store.events("me") == before
+    here.decide(Decision(step=2, kind="approve"))
+    assert here.transcript.actions == ("go on", "go on")
+
+
+def test_both_ask_their_policies_at_once_and_one_proposal_is_for_both() -> None:
+    memory = memory_on()
+    policies = [Scripted("go on"), Scripted("go back")]
+    here = Session.start(memory, Corridor(), "through", policies[0])
+    there = Session.resume(memory_on(memory.store), Corridor(), here.episode, policies[1])
+    for policy in policies:
+        policy.gate.clear()
+    seen: list[str] = []
+    threads = [
+        threading.Thread(target=lambda each=each: seen.append(each.propose().candidates[0].action))
+        for each in (here, there)
+    ]
+    for thread in threads:
+        thread.start()
+    while not all(policy.asked for policy in policies):
+        threads[0].join(0.01)
+    for policy, thread in zip(policies, threads, strict=True):
+        policy.gate.set()
+        thread.join(20)
+    assert seen == ["go on", "go on"]
+    assert kinds(memory).count("proposed") == 1
