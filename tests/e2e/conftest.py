@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 import uvicorn
-from app.opening import open_store
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from app.desks import Desks
+from app.opening import open_store
 from app.serve import build
 from app.settings import load_settings
 from rememberer.embedding import Encoder, SentenceEncoder
