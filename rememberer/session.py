@@ -68,7 +68,8 @@ class Session:
         self._env = env
         self._ready = False
         """Whether the world stands where the transcript does."""
-        self._stops = 0
+        self._permit = object()
+        """Under which work goes on; `cancel` replaces it."""
         self._lock = threading.RLock()
 
     @classmethod
@@ -143,16 +144,16 @@ class Session:
         `show` is given the reasoning while a model writes it. On disk: one event. Raises `ModelError`, `Cancelled`
         after `cancel`; then nothing is written and it can be asked again.
         """
-        return self._propose(show, again, self._stops)
+        return self._propose(show, again, self._permit)
 
-    def _propose(self, show: Callable[[str], None], again: bool, stops: int) -> Proposal:
+    def _propose(self, show: Callable[[str], None], again: bool, permit: object) -> Proposal:
         with self._lock:
             turn = self._open_turn()
             if turn.waiting and not again:
                 return turn.waiting
             if turn.decision:
                 raise AlreadyAnswered(f"Step {turn.step} was answered already and is being executed.")
-            situation = self._situation(turn, stops, show)
+            situation = self._situation(turn, permit, show)
             number, rejected = len(turn.proposals), len(turn.rejections)
         began = time.monotonic()
         self.memory.refresh()
@@ -165,8 +166,8 @@ class Session:
         proposal = proposal.model_copy(update={"recalled": recalled, "seconds": time.monotonic() - began})
         with self._lock:
             self._catch_up()
-            overtaken = self.turn is not turn or turn.decision or len(turn.rejections) != rejected
-            if self._stops != stops or overtaken or self.ended:
+            overtaken = self.ended or self.turn is not turn or turn.decision or len(turn.rejections) != rejected
+            if self._permit is not permit or overtaken:
                 raise Cancelled("Stopped: nothing was proposed.")
             # Whoever came first with this number, in this process or another, has made the proposal that counts.
             name = f"{self.episode}-{turn.step}-proposed-{number}"
@@ -198,14 +199,14 @@ class Session:
 
         `told` gets what came of each decision. Raises what `propose` and `decide` raise; `Cancelled` after `cancel`.
         """
-        stops = self._stops
+        permit = self._permit
         while not self.ended:
-            proposal = self._propose(show, False, stops)
+            proposal = self._propose(show, False, permit)
             decision = approver.review(self.turn.step, proposal)
             if decision is None:
                 return
             with self._lock:
-                if self._stops != stops:
+                if self._permit is not permit:
                     raise Cancelled("Stopped: nothing more is done.")
                 outcome = self._decide(decision)
             told(outcome)
@@ -249,15 +250,16 @@ class Session:
 
         The episode stays open.
         """
-        with self._lock:
-            self._stops += 1
+        self._permit = object()
+        with self._lock:  # the step under way, if any, is done then
+            return
 
     def close(self) -> None:
         """Stop work and let go of the world. The episode stays open and can be resumed."""
         self.cancel()
         self._env.close()
 
-    def _situation(self, turn: Turn, stops: int, show: Callable[[str], None]) -> Situation:
+    def _situation(self, turn: Turn, permit: object, show: Callable[[str], None]) -> Situation:
         rewards = self.transcript.rewards
         return Situation(
             state=turn.state,
@@ -268,7 +270,7 @@ class Session:
             refused=tuple(dict.fromkeys(each.proposed for each in turn.rejections if each.proposed)),
             hint=turn.rejections[-1].hint if turn.rejections else "",
             seed=self.transcript.started.seed,
-            cancelled=lambda: self._stops != stops,
+            cancelled=lambda: self._permit is not permit,
             show=show,
         )
 
@@ -359,10 +361,7 @@ class Session:
         return next((each.experience.key for each in found if each.used and each.experience.key != before.key), "")
 
     def _write(self, bodies: Sequence[Body], ids: Sequence[str]) -> list[Change]:
-        """Write events of this episode, and take them into the transcript with what others wrote before.
-
-        Raises `AlreadyAnswered` when the log has the first one from somebody else, unless it is a proposal.
-        """
+        """Write events of this episode. Raises `AlreadyAnswered` when others were first, unless with a proposal."""
         events, changes = self.memory.append(bodies, self.episode, ids)
         if events[-1].seq == self.transcript.seq + len(events):
             self._take(events)
@@ -374,7 +373,6 @@ class Session:
         return changes
 
     def _open_turn(self) -> Turn:
-        """Where the episode stands, with what other sessions have made of it. Raises when it is over."""
         self._catch_up()
         if self.ended:
             raise SessionError(f"This task is over ({self.ended}). Start a new one.")
