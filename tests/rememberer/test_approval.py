@@ -4,9 +4,9 @@ import pytest
 
 from rememberer.approval import Approver, Auto, Chain, Confidence, Human
 from rememberer.policy import Policy
-from rememberer.records import Candidate, Decision, Proposal, Recalled
+from rememberer.records import Candidate, Decided, Decision, Proposal, Recalled
 from rememberer.session import Session
-from tests.rememberer.worlds import Corridor, memory_on
+from tests.rememberer.worlds import Corridor, Scripted, answer, begin, memory_on
 
 
 def proposal(*values: tuple[float | None, int], similarity: float = 1.0, used: bool = True) -> Proposal:
@@ -89,3 +89,35 @@ def test_a_known_task_is_asked_about_less() -> None:
         return asked
 
     assert [questions(), questions()] == [3, 0]
+
+
+def test_what_is_asked_for_is_asked_for_exactly() -> None:
+    asking = Confidence(similarity=0.8, visits=3, margin=0.0)
+    assert asking.review(1, proposal((0.5, 3), similarity=0.8))
+    assert not asking.review(1, proposal((0.5, 2), similarity=0.8))
+    assert asking.review(1, proposal((0.5, 3), (0.5, 9), similarity=0.8))
+    # Another experience may be as like as can be; it is not what the value rests on.
+    other = proposal((0.5, 3), similarity=0.79)
+    assert not asking.review(
+        1, other.model_copy(update={"recalled": (*other.recalled, Recalled(key="other", similarity=1.0, used=True))})
+    )
+
+
+def test_the_log_says_who_said_yes() -> None:
+    memory = memory_on()
+    session = Session.start(memory, Corridor(), "through", Remembering())
+    session.propose()
+    session.decide(Decision(step=1, kind="approve"))
+    session.run(Chain([Human(), Auto()]))
+    assert session.ended == "terminated"
+    said = [event.body.decision.by for event in memory.store.events("me") if isinstance(event.body, Decided)]
+    assert said == ["person", "auto", "auto"]
+
+
+def test_a_run_ends_where_nothing_is_proposed() -> None:
+    memory, world = memory_on(), Corridor()
+    session = begin(memory, world, Scripted("go on"))
+    answer(session, "reject")
+    session.run(Auto())
+    assert world.executed == []
+    assert session.ended == ""
