@@ -17,11 +17,10 @@ _AROUND = (
     "a about all also am an and any are as at be been both bought but buy buying by can could dear do does each "
     "either else find finding for from get getting give go going good gotta great had has have having hello help her "
     "here hey hi his how i id if ill im in into is it its ive just kind kindly lets like looking love made make me "
-    "might must my need needed needs nice no not of off ok on one ones or order other our out over pay please "
-    "purchase really search searching see set shop shopping should show so some someone something sort such suggest "
-    "thank thanks that the their them then there these they thing things this those to too try type under up us very "
-    "wanna want wanted was we well were what when where which while who will wish with within without would yes you "
-    "your"
+    "might must my need needed needs nice no not of off ok on or other our out over pay please purchase really search "
+    "searching see shop shopping should show so some someone something sort such suggest thank thanks that the their "
+    "them then there these they thing things this those to too try type under up us very wanna want wanted was we "
+    "well were what when where which while who will wish with within without would yes you your"
 )
 _STOP_WORDS = frozenset(_AROUND.split())
 _AMOUNT = r"(\d[\d,]*(?:\.\d+)?)"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rememberer.embedding import Encoder
-from rememberer.keywords import overlap, price, price_limit, share, words
+from rememberer.keywords import content, overlap, price, price_limit, share, words
 from rememberer.records import ActionText, State
 
 BACK, OPEN, OPTION = "back", "open", "option"
@@ -12,7 +12,9 @@ BACK, OPEN, OPTION = "back", "open", "option"
 BUTTONS = frozenset({"buy", "page", BACK, "detail"})
 """Kinds whose labels say nothing about the task: such an action fits it as well as its page does."""
 EDGE = 0.2
+"""Most that fitting better, or worse, than the rivals counts."""
 LEAD = 0.3
+"""What being first on a page counts, as against fitting in everything."""
 _CHOSEN = " (chosen)"
 
 
@@ -89,7 +91,9 @@ def _fits(state: State, wanted: Sequence[str], encoder: Encoder) -> list[tuple[f
     is_list = any(each.kind == OPEN for each in state.actions)
     on_page = 1.0 if is_list else share(wanted, words(" ".join([state.observation.replace(state.task, " "), *names])))
     return [
-        (on_page, on_page) if each.kind in BUTTONS else (overlap(wanted, words(name)), cosine)
+        (on_page, on_page)
+        if each.kind in BUTTONS
+        else (overlap(wanted, words(" ".join(content(name)) or name)), cosine)
         for each, name, cosine in zip(state.actions, names, cosines, strict=True)
     ]
 

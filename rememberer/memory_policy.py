@@ -29,7 +29,7 @@ from rememberer.policy import Retrieved, Situation
 from rememberer.records import ActionValue, Candidate, Proposal, State
 from rememberer.searches import Worked, argument, filled, telling, wording
 
-SHARPNESS = 4
+SHARPNESS = 2
 """p: how fast evidence fades with the similarity of states."""
 WIDTH = 0.2
 """h: how alike two actions must look."""
@@ -141,15 +141,15 @@ class MemoryPolicy:
                 rows += [(filled(look, text), row) for text, row in typed if text]
             else:
                 rows.append((look, values.get(look.action.text.casefold())))
-        return _Known(retrieved, rows, max((row.q for row in experience.actions if row.visits), default=0.0))
+        return _Known(retrieved, rows, max([0.0, *(row.q for row in experience.actions if row.visits)]))
 
 
 def _worked(retrieved: Retrieved) -> Iterator[Worked]:
     """What was typed in an experience."""
     experience = retrieved.experience
-    for row in experience.actions if any(each.typed for each in experience.state.actions) else ():
-        for action in experience.state.actions:
-            if row.visits and action.typed and (text := argument(action, row.action)):
+    for action in experience.state.actions:
+        for row in experience.actions if action.typed else ():
+            if row.visits and (text := argument(action, row.action)):
                 yield Worked(experience.state.task, text, row.q, retrieved.task)
 
 
@@ -167,7 +167,7 @@ def _evidence(look: Look, state: State, known: Sequence[_Known]) -> _Evidence:
             if is_same and each.retrieved.experience.key == state.key:
                 weight = EXACT
             if row is None:
-                found.passed += PASSED * weight * max(each.best, 0.0)
+                found.passed += PASSED * weight * each.best
                 continue
             found.worth += weight * row.visits * row.q
             found.weight += weight * row.visits
@@ -183,12 +183,7 @@ def _alike(one: Look, other: Look) -> float:
         return 1.0
     if one.spent != other.spent or one.dear != other.dear:
         return 0.0
-    apart = (
-        one.words - other.words,
-        one.meaning - other.meaning,
-        one.edge - other.edge,
-        one.lead - other.lead,
-    )
+    apart = (one.words - other.words, one.meaning - other.meaning, one.edge - other.edge, one.lead - other.lead)
     return exp(-sum(each**2 for each in apart) / WIDTH**2)
 
 
