@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -73,7 +74,8 @@ class LocalServer:
         self.base_url = ""
         if process is None:
             return
-        with process:
+        # What the child had not read yet of its settings breaks the pipe.
+        with suppress(BrokenPipeError), process:
             process.kill()
 
     def __enter__(self) -> Self:

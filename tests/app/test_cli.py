@@ -78,7 +78,7 @@ def test_experiences_are_listed_newest_first_and_found(run: Run) -> None:
 
 
 def test_an_experience_is_shown_with_what_its_values_are_made_of(run: Run) -> None:
-    run("play", "--own", "a red scarf", typed=("n too red", "search[scarf]", "r 0.5", "s"))
+    run("play", "--own", "a red scarf", typed=("n too red", "search[shawl]", "r 0.5", "s"))
     key = run("memory", "list")[1].splitlines()[1].split()[0]
     _, out, _ = run("memory", "show", key[:6])
     assert out.startswith(key)
@@ -86,7 +86,7 @@ def test_an_experience_is_shown_with_what_its_values_are_made_of(run: Run) -> No
     assert "outcome: stopped" in out
     assert "reached by: the beginning" in out
     assert "[Search]" in out
-    assert "+0.50  1x  search[scarf]\n           +0.50 = +0.50, your reward +0.50\n" in out
+    assert "+0.50  1x  search[shawl]\n           +0.50 = +0.50, your reward +0.50\n" in out
     assert "    -  0x  search[red scarf]\n           rejected: too red\n" in out
 
 

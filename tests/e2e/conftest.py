@@ -144,8 +144,15 @@ def visit(chromium: Browser) -> Iterator[Callable[..., Page]]:
     assert not wrong
 
 
+# What the page says when a stream of events ends with the server, or with the page that a reload leaves.
+_BROKEN_OFF = (
+    "ERR_CONNECTION_REFUSED",
+    "ERR_INCOMPLETE_CHUNKED",
+    "ERR_EMPTY",
+    "AbortError",
+    "Connection errored out",
+)
+
+
 def _bad(kind: str, text: str) -> bool:
-    """Errors count, but not of a connection that breaks because the test stopped the server."""
-    return kind == "error" and not any(
-        each in text for each in ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED", "ERR_EMPTY")
-    )
+    return kind == "error" and not any(each in text for each in _BROKEN_OFF)
