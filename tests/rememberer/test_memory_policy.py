@@ -298,18 +298,25 @@ def test_buying_too_early_once_teaches_to_choose_first() -> None:
 
 def test_what_was_passed_over_for_something_good_comes_later() -> None:
     state = page(act("a red thing", "thing"), act("a scarf", "place"), task="i want a red scarf")
-    there = page(act("a blue thing", "thing"), act("a hat", "place"), task="i want a blue hat")
     cosines = {"a red thing": 0.2, "a blue thing": 0.2}
     assert order(propose(state, cosines=cosines))[0] == "a red thing"
-    elsewhere = act("a fine day", "weather")
-    there = page(*there.actions, elsewhere, task=there.task)
-    known = [
-        learnt(there.model_copy(update={"observation": str(n)}), row("a fine day", q=1.0), row("a hat", q=1.0))
-        for n in range(3)
-    ]
-    proposal = propose(state, *known, cosines=cosines)
+
+    def where(worth: float) -> list[Retrieved]:
+        offered = act("a blue thing", "thing"), act("a fine day", "weather")
+        there = [page(*offered, task="i want a blue hat", observation=str(number)) for number in range(3)]
+        return [learnt(each, row("a fine day", q=worth)) for each in there]
+
+    proposal = propose(state, *where(1.0), cosines=cosines)
     assert order(proposal)[0] == "a scarf"
     assert of(proposal, "a red thing").value is None
+    assert order(propose(state, *where(-1.0), cosines=cosines))[0] == "a red thing"
+
+
+def test_choosing_again_what_was_chosen_says_nothing_of_choosing_it() -> None:
+    there = item("size: small (chosen)", task="i want a red cotton scarf in small")
+    known = learnt(there, row("click[small]", q=0.0))
+    assert of(propose(item("size: large"), known), "click[large]").value is None
+    assert of(propose(item("size: large (chosen)"), known), "click[large]").value == 0.0
 
 
 # ---- typed actions
