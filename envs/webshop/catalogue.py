@@ -4,34 +4,28 @@ Every kind of product comes in families. A family is one product that somebody w
 thing: an attribute, an option, or a bearable price. So to choose well is to look closely.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from envs.webshop.goods import Kind, kinds
+from envs.webshop.goods import Attribute, Kind, kinds
 from envs.webshop.reward import ENOUGH, normalize_color, token_set_ratio
 from envs.webshop.wishes import wish
 
 FAMILIES = 5
 """Families of each kind; the first ones are for testing, the others for training."""
 TEST_FAMILIES = 3
+OUT_OF_REACH = 41
+"""Dollars: a limit on the price is never further above the price of what is wanted."""
 
 _LETTERS = "0123456789ABCDEFGHJKLMNPQRSTVWXYZ"
-_BULLETS = {
-    "free": ("left out on purpose", "what it does not need is not in it", "as the label says"),
-    "easy": ("done in a minute, no manual needed", "even on a busy morning", "we tried it with our own hands"),
-    "resistant": ("made for more than good weather", "it takes a lot", "still looks new next year"),
-}
-_ANY_BULLET = (
-    "the first thing that people tell us about it", "you notice it from the first day", "checked before it leaves us",
-    "what we would want at home", "not as an extra, but always", "made that way from the start",
-)  # fmt: skip
-_ABOUT = (
-    "A {noun} made by people who use one themselves.", "We changed little over the years, because nobody asked us to.",
+_CAPITALS = re.compile(r"\b(usda|usb|gmo|bpa|uv)\b", re.IGNORECASE)
+_CLOSING = (
     "Arrives in a plain box with a short note.", "From a small workshop with a long memory.",
-    "Designed to be used, not to be looked at, though it does look good.", "One of the things you stop thinking about.",
-    "Goes well with what you have.", "If it does not suit you, send it back within thirty days.",
+    "If it does not suit you, send it back within thirty days.", "Questions? We answer the phone ourselves.",
+    "We changed little over the years, because nobody asked us to.", "Our customers come back for it.",
 )  # fmt: skip
 
 
@@ -45,15 +39,20 @@ class Files:
     train: frozenset[str]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class _Want:
+    attributes: list[Attribute]
+    options: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class _Article:
-    kind: Kind
-    attributes: list[str]
+    attributes: list[Attribute]
     options: dict[str, list[str]]
     price: float
+    wanted: tuple[_Want, ...] = ()
     top_price: float | None = None
-    wished: list[tuple[list[str], dict[str, str]]] = field(default_factory=list)
-    """What people want of it: attributes and options, one entry a goal."""
+    dear: bool = False
 
 
 def catalogue(seed: int = 0) -> Files:
@@ -61,17 +60,20 @@ def catalogue(seed: int = 0) -> Files:
     random = Random(seed)
     files = Files([], {}, {}, frozenset())
     train: list[str] = []
-    taken: dict[str, None] = {}
+    taken: set[str] = set()
     for kind in kinds():
+        traits: list[list[Attribute]] = []
         for family in range(FAMILIES):
-            for article in _family(random, kind):
+            traits.append(_unlike(random, kind, traits))
+            for article in _family(random, kind, traits[-1]):
                 asin = _asin(random, files.attributes)
-                title = _title(random, kind, taken)
-                files.items.append(_item(random, article, asin, title))
-                files.attributes[asin] = {"attributes": article.attributes}
-                if article.wished:
+                form = random.choice(kind.forms)
+                title = _title(random, kind, article, form, taken)
+                files.items.append(_item(random, kind, article, asin, title))
+                files.attributes[asin] = {"attributes": [each.name for each in article.attributes]}
+                if article.wanted:
                     files.human_instructions[asin] = [
-                        _instruction(random, article, asin, taken, *each) for each in article.wished
+                        _instruction(random, kind, article, asin, form, want, taken) for want in article.wanted
                     ]
                     if family >= TEST_FAMILIES:
                         train.append(asin)
@@ -80,31 +82,46 @@ def catalogue(seed: int = 0) -> Files:
     return Files(files.items, files.attributes, files.human_instructions, frozenset(train))
 
 
-def _family(random: Random, kind: Kind) -> Iterator[_Article]:
-    """One that is wanted twice, relatives that lack one thing each, and one more that is wanted once."""
-    attributes = random.sample(kind.attributes, random.choice((2, 3, 3)))
+def _unlike(random: Random, kind: Kind, others: Sequence[Sequence[Attribute]]) -> list[Attribute]:
+    """Three attributes of which other families have as few together as can be."""
+    drawn = [random.sample(kind.attributes, 3) for _ in range(20)]
+    return min(drawn, key=lambda each: max((len({*each} & {*other}) for other in others), default=0))
+
+
+def _family(random: Random, kind: Kind, attributes: list[Attribute]) -> Iterator[_Article]:
+    """One that is wanted twice; one with another attribute, wanted for that; one without an option; a dear one."""
     options = _options(random, kind)
     price = _price(random, kind)
-    first = _want(random, attributes, options)
-    yield _Article(kind, attributes, options, price, _top(random, price), [first, _want(random, attributes, options)])
+    top = round(price * random.uniform(1.05, 1.2), 2) if random.random() < 0.125 else None
+    first, second = (_want(random, attributes, options) for _ in range(2))
+    yield _Article(attributes, options, price, (first, second), top)
 
-    lacking = first[0][0]
-    yield _Article(kind, [each for each in attributes if each != lacking], _options(random, kind, options), price)
-    lack = {group: _without(random, kind.options[group], value) for group, value in first[1].items()}
-    group = random.choice([group for group, values in lack.items() if values])
-    others = {**options, group: lack[group]}
-    yield _Article(kind, list(attributes), others, round(price * random.uniform(0.8, 1.0), 2))
+    instead = random.choice([each for each in kind.attributes if each not in attributes])
+    others = [instead, *(each for each in attributes if each is not first.attributes[0])]
+    widened = _options(random, kind, options)
+    yield _Article(others, widened, _price(random, kind), (_want(random, others, widened, instead),))
 
-    dear = round(price * random.uniform(1.3, 1.7) + 50, 2)
-    wanted = _want(random, attributes, options)
-    yield _Article(kind, list(attributes), dict(options), dear, None, [wanted])
-
-
-def _want(random: Random, attributes: list[str], options: dict[str, list[str]]) -> tuple[list[str], dict[str, str]]:
-    groups = list(options) if random.random() < 0.75 else [random.choice(list(options))]
-    return random.sample(attributes, random.choice((1, 2, 2))), {
-        group: random.choice(options[group]) for group in groups
+    lack = {
+        group: _without(random, kind.options[group], value, second.options.get(group, value))
+        for group, value in first.options.items()
     }
+    group = random.choice([group for group, values in lack.items() if values])
+    yield _Article(attributes, {**options, group: lack[group]}, _ending(random, price * random.uniform(0.8, 1.0)))
+
+    above = (top or price) + OUT_OF_REACH + random.uniform(0, 20)
+    yield _Article(attributes, options, _ending(random, above + 1), dear=True)
+
+
+def _want(
+    random: Random, attributes: list[Attribute], options: dict[str, list[str]], above_all: Attribute | None = None
+) -> _Want:
+    """What somebody wants of an article; `above_all` is among it."""
+    groups = list(options) if random.random() < 0.75 else [random.choice(list(options))]
+    number = random.choice((1, 2, 2, 2))
+    wanted = random.sample([each for each in attributes if each is not above_all], number)
+    if above_all:
+        wanted[0] = above_all
+    return _Want(wanted, {group: random.choice(options[group]) for group in groups})
 
 
 def _options(random: Random, kind: Kind, like: dict[str, list[str]] | None = None) -> dict[str, list[str]]:
@@ -117,22 +134,27 @@ def _options(random: Random, kind: Kind, like: dict[str, list[str]] | None = Non
     return options
 
 
-def _without(random: Random, values: tuple[str, ...], value: str) -> list[str]:
-    """Values that do not pass for `value` in the reward, which takes "royal blue" for "midnight blue"."""
-    wanted = normalize_color(value)
-    other = [each for each in values if token_set_ratio(normalize_color(each), wanted) <= ENOUGH]
+def _without(random: Random, values: Sequence[str], first: str, second: str) -> list[str]:
+    """Some of the values that pass for neither wanted one, or at least not for the `first`, where there are others."""
+    other = [each for each in values if not _passes(each, first)]
+    other = [each for each in other if not _passes(each, second)] or other
     chosen = random.sample(other, min(len(other), random.randint(3, 5)))
     return [each for each in values if each in chosen]
 
 
+def _passes(value: str, wanted: str) -> bool:
+    """Whether the reward takes one for the other, as "royal blue" for "midnight blue"."""
+    return token_set_ratio(normalize_color(value), normalize_color(wanted)) > ENOUGH
+
+
 def _price(random: Random, kind: Kind) -> float:
     low, high = kind.price
-    return random.randint(low, (low + high) // 2) + random.choice((0.49, 0.95, 0.99, 0.0, 0.5))
+    return _ending(random, random.uniform(low + 1, (low + high) / 2))
 
 
-def _top(random: Random, price: float) -> float | None:
-    """The upper end where the price is a range, as it is for one in eight."""
-    return round(price * random.uniform(1.05, 1.2), 2) if random.random() < 0.125 else None
+def _ending(random: Random, price: float) -> float:
+    """A price of about that much, ending as prices do."""
+    return int(price) - 1 + random.choice((0.49, 0.95, 0.95, 0.99, 0.99, 0.99, 1.0))
 
 
 def _asin(random: Random, taken: dict[str, dict[str, Any]]) -> str:
@@ -142,37 +164,50 @@ def _asin(random: Random, taken: dict[str, dict[str, Any]]) -> str:
             return asin
 
 
-def _title(random: Random, kind: Kind, taken: dict[str, None]) -> str:
+def _title(random: Random, kind: Kind, article: _Article, form: str, taken: set[str]) -> str:
     while True:
-        brand, form, extra = (random.choice(each) for each in (kind.brands, kind.forms, kind.extras))
-        patterns = (
-            f"{brand} {form} {kind.noun} {extra}",
-            f"{form} {kind.noun} {extra} by {brand}",
-            f"{brand} {form} {kind.noun}, {extra}",
-        )
-        title = random.choice(patterns)
+        brand, line = random.choice(kind.brands), random.choice(kind.lines)
+        extra = random.choice(kind.premium if article.dear else kind.extras)
         # Neither the same title twice, nor the same words in another order.
-        key = " ".join([brand, form, kind.noun, extra])
+        key = " ".join([brand, line, form, kind.noun, extra])
         if key not in taken:
-            taken[key] = None
-            return title
+            taken.add(key)
+            break
+    first, *others = random.sample(article.attributes, 2)
+    told = [_headline(each) for each in (first, *others)][: random.choice((0, 1, 1, 2))]
+    words = [brand, line, form, kind.noun]
+    pattern = random.random()
+    if pattern < 0.25 and told and first.manner in ("is", "of"):
+        words, told = [told[0], form, kind.noun], [*told[1:], f"by {brand} {line}".strip()]
+    elif pattern < 0.4:
+        words, told = [brand, line, kind.noun], [form, *told]
+    name = " ".join(word for word in words if word)
+    joined = f"{name} {extra}" if extra.split()[0] in ("for", "with", "in") else f"{name}, {extra}"
+    if told and told[-1].startswith("by "):
+        return " ".join([", ".join([joined, *told[:-1]]), told[-1]])
+    return random.choice((", ", ", ", " - ")).join([joined, *told[:1]]) + "".join(f", {each}" for each in told[1:])
 
 
-def _item(random: Random, article: _Article, asin: str, title: str) -> dict[str, Any]:
-    kind = article.kind
-    bullets = [f"{name.capitalize()}: {_bullet(random, name)}." for name in article.attributes]
-    random.shuffle(bullets)
-    about = [
-        *random.sample(_ABOUT, 2),
-        f"In short: {', '.join(random.sample(article.attributes, len(article.attributes)))}.",
-    ]
+def _headline(attribute: Attribute) -> str:
+    name = _with_capitals(attribute.name.title())
+    return f"for {name}" if attribute.manner == "for" else name.replace(" To ", " to ")
+
+
+def _item(random: Random, kind: Kind, article: _Article, asin: str, title: str) -> dict[str, Any]:
+    described = [*random.sample(kind.about, random.choice((1, 2))), _summary(random, kind, article.attributes)]
+    random.shuffle(described)
+    if random.random() < 0.4:
+        described.append(random.choice(_CLOSING))
     return {
         "asin": asin,
         "name": title,
-        "full_description": " ".join(about).format(noun=kind.noun.lower()),
-        "small_description": bullets,
+        "full_description": " ".join(described),
+        "small_description": [
+            f"{_with_capitals(each.name.capitalize())}: {random.choice(each.boasts)}."
+            for each in random.sample(article.attributes, len(article.attributes))
+        ],
         "category": kind.department,
-        "query": kind.asked[0],
+        "query": kind.asked[0].text,
         "product_category": kind.shelf,
         "pricing": f"${article.price:.2f}" + (f"${article.top_price:.2f}" if article.top_price else ""),
         "customization_options": {
@@ -181,23 +216,38 @@ def _item(random: Random, article: _Article, asin: str, title: str) -> dict[str,
     }
 
 
-def _bullet(random: Random, name: str) -> str:
-    words = name.split()
-    return random.choice(next((_BULLETS[word] for word in words if word in _BULLETS), _ANY_BULLET))
+def _summary(random: Random, kind: Kind, attributes: Sequence[Attribute]) -> str:
+    """A sentence that names all attributes."""
+    it, be, have = ("They", "are", "have") if kind.asked[0].article == "" else ("It", "is", "has")
+    being = {"is": "{}", "of": "made of {}", "for": "good for {}"}
+    adjectives = [being[manner].format(each.name) for manner in being for each in attributes if each.manner == manner]
+    things = [each.noun for each in attributes if each.manner not in being]
+    clauses = [f"{be} {_listed(adjectives)}"] if adjectives else []
+    clauses += [f"{have} {_listed(things)}"] if things else []
+    random.shuffle(clauses)
+    return _with_capitals(f"{it} {' and '.join(clauses)}.")
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return " and ".join([*([", ".join(texts[:-1])] if len(texts) > 1 else []), texts[-1]])
+
+
+def _with_capitals(text: str) -> str:
+    return _CAPITALS.sub(lambda found: found[0].upper(), text)
 
 
 def _instruction(
-    random: Random, article: _Article, asin: str, taken: dict[str, None], attributes: list[str], options: dict[str, str]
+    random: Random, kind: Kind, article: _Article, asin: str, form: str, want: _Want, taken: set[str]
 ) -> dict[str, Any]:
-    said = wish(random, article.kind.asked, attributes, options)
+    said = wish(random, kind, form, want.attributes, want.options)
     while said.lower() in taken:
-        said = wish(random, article.kind.asked, attributes, options)
-    taken[said.lower()] = None
+        said = wish(random, kind, form, want.attributes, want.options)
+    taken.add(said.lower())
     return {
         "asin": asin,
         "instruction": said,
-        "instruction_attributes": attributes,
-        "instruction_options": list(options.values()),
-        "options": list(options.values()),
-        "attributes": article.attributes,
+        "instruction_attributes": [each.name for each in want.attributes],
+        "instruction_options": list(want.options.values()),
+        "options": list(want.options.values()),
+        "attributes": [each.name for each in article.attributes],
     }
