@@ -22,6 +22,7 @@ OUT_OF_REACH = 41
 
 _LETTERS = "0123456789ABCDEFGHJKLMNPQRSTVWXYZ"
 _CAPITALS = re.compile(r"\b(usda|usb|gmo|bpa|uv)\b", re.IGNORECASE)
+_MANNERS = ("is", "of", "has", "has a", "for")
 _CLOSING = (
     "Arrives in a plain box with a short note.", "From a small workshop with a long memory.",
     "If it does not suit you, send it back within thirty days.", "Questions? We answer the phone ourselves.",
@@ -70,13 +71,13 @@ def catalogue(seed: int = 0) -> Files:
                 form = random.choice(kind.forms)
                 title = _title(random, kind, article, form, taken)
                 files.items.append(_item(random, kind, article, asin, title))
-                files.attributes[asin] = {"attributes": [each.name for each in article.attributes]}
+                files.attributes[asin] = _attributes(kind, article)
+                if family >= TEST_FAMILIES:
+                    train.append(asin)
                 if article.wanted:
                     files.human_instructions[asin] = [
                         _instruction(random, kind, article, asin, form, want, taken) for want in article.wanted
                     ]
-                    if family >= TEST_FAMILIES:
-                        train.append(asin)
     # The order of the file is the order of equally good hits: families must not stand together.
     random.shuffle(files.items)
     return Files(files.items, files.attributes, files.human_instructions, frozenset(train))
@@ -234,6 +235,20 @@ def _listed(texts: Sequence[str]) -> str:
 
 def _with_capitals(text: str) -> str:
     return _CAPITALS.sub(lambda found: found[0].upper(), text)
+
+
+def _attributes(kind: Kind, article: _Article) -> dict[str, Any]:
+    """The attributes, and how a machine would ask for all of them."""
+    said = {manner: [each.noun for each in article.attributes if each.manner == manner] for manner in _MANNERS}
+    before, after = ", ".join(said["is"] + said["of"]), ", ".join(said["has"] + said["has a"])
+    names = [each.name for each in article.attributes]
+    parts = ["Find me", before, kind.asked[0].text, f"with {after}" if after else ""]
+    parts.append(f"for {' and '.join(said['for'])}" if said["for"] else "")
+    return {
+        "attributes": names,
+        "instruction": " ".join(part for part in parts if part),
+        "instruction_attributes": names,
+    }
 
 
 def _instruction(

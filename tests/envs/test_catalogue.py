@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -15,8 +16,11 @@ from envs.webshop import WebShop
 from envs.webshop.catalogue import Files, catalogue
 from envs.webshop.goals import Goal
 from envs.webshop.goods import kinds
+from envs.webshop.pages import BACK, BUY, DETAILS, NEXT, PREVIOUS
 from envs.webshop.reward import ENOUGH, reward, token_set_ratio
 from envs.webshop.shop import REACT_RESULTS
+
+BUTTONS = {each.lower() for each in (BACK, BUY, NEXT, PREVIOUS, *DETAILS)}
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +49,12 @@ def test_it_is_a_whole_shop(files: Files) -> None:
         assert len(each["asin"]) == 10
         assert each["asin"].startswith("B0")
         assert each["customization_options"]
+        options = [option["value"] for values in each["customization_options"].values() for option in values]
         assert all(values for values in each["customization_options"].values())
+        # Nothing that could not be clicked, or would choose something else.
+        assert len(set(options)) == len(options)
+        assert all(re.fullmatch(r"[a-z0-9. -]+", option) for option in options), options
+        assert not BUTTONS & set(options)
 
 
 def test_people_ask_for_it_in_many_ways(files: Files) -> None:
@@ -105,6 +114,18 @@ def _walk(shop: WebShop, goal: Goal) -> Iterator[float]:
     for option in goal.options:
         yield shop.step(f"click[{option}]").reward
     yield shop.step("click[buy now]").reward
+
+
+def test_it_also_has_goals_of_a_machine() -> None:
+    shop = WebShop(goals="synthetic")
+    splits = {task.id: task.split for task in shop.tasks()}
+    train = catalogue().train
+    for task_id in list(splits)[:100]:
+        goal = shop.stock.goals[task_id]
+        assert goal.instruction.startswith("Find me ")
+        assert splits[task_id] == ("train" if goal.asin in train else "test")
+        shop.reset(task_id)
+        assert list(_walk(shop, goal))[-1] == 1.0, goal
 
 
 def _relatives(shop: WebShop, goal: Goal) -> Iterator[tuple[float, Mapping[str, float]]]:
