@@ -4,6 +4,11 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+# A busy machine is no reason to fail.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 # Before anything is imported that reads them.
 for _name in [name for name in os.environ if name.startswith(("REMEMBERER_", "OPENAI_"))]:

@@ -12,7 +12,7 @@ from app.ui.window import Shown, attempt, desk_of
 from envs.base import OWN_TASK
 
 LISTED = 1000
-"""Goals that the list has at most; any other can be typed by its number."""
+"""Goals that the list has at most; any other can be had by its number."""
 
 
 class NewTaskTab:
@@ -35,7 +35,7 @@ class NewTaskTab:
                 [("for practice", "train"), ("for testing", "test")], value="train", label="Goals", elem_id="split"
             )
             self.goal = gr.Dropdown(
-                label="Goal", info="Choose one, or type its number.", elem_id="goal", allow_custom_value=True
+                label="Goal", info="Type words to find one, or # and a number.", elem_id="goal", allow_custom_value=True
             )
             self.start = gr.Button("Start", variant="primary", elem_id="start")
             self.own = gr.Textbox(
@@ -66,7 +66,7 @@ class NewTaskTab:
         self.own.submit(self._start_own, own, outputs, **EVENT)
 
     def _start(self, shown: Shown, world: str, goal: str, request: gr.Request) -> Iterator[dict[Any, Any]]:
-        yield from self._begin(shown, world, str(goal).partition(" · ")[0].strip(), request)
+        yield from self._begin(shown, world, str(goal).removeprefix("#").strip(), request)
 
     def _start_own(self, shown: Shown, world: str, own: str, request: gr.Request) -> Iterator[dict[Any, Any]]:
         if own.strip():

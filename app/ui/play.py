@@ -52,7 +52,7 @@ class PlayTab:
             with gr.Column(elem_id="side"):
                 self.cards = gr.HTML(elem_id="cards", js_on_load=PICK, apply_default_css=False)
                 with gr.Row(elem_id="others"):
-                    self.hint = gr.Textbox(label="Hint", placeholder="a hint, if you like", elem_id="hint")
+                    self.hint = gr.Textbox(label="Hint", placeholder="a hint, if you like", elem_id="hint", max_lines=1)
                     self.reject = gr.Button("Propose others", elem_id="reject")
                     self.policy = gr.Dropdown(label="Who proposes", elem_id="policy", filterable=False)
                 self.memories = gr.HTML(elem_id="memories", js_on_load=KEEP, apply_default_css=False)
@@ -62,7 +62,7 @@ class PlayTab:
                 self.approve = gr.Button("Approve", variant="primary", elem_id="approve")
                 self.picked = gr.Textbox(visible="hidden")
                 self.override = gr.Textbox(
-                    label="Another action", placeholder="or type another action", elem_id="override"
+                    label="Another action", placeholder="or type another action", elem_id="override", max_lines=1
                 )
                 self.step = gr.Dropdown(label="Step to reward", elem_id="rstep", filterable=False)
                 self.reward = gr.Radio(REWARDS, label="Reward", elem_id="reward")

@@ -96,7 +96,7 @@ def candidates(view: View, picked: int) -> str:
     )
     note = f'<p class="note">{esc(proposal.note)}</p>' if proposal.note else ""
     body = f'<fieldset class="cands"><legend class="hidden">Candidate actions</legend>{rows}</fieldset>' if rows else ""
-    return _card("Next action", f"step {turn.step} · estimated value, from −1 to +1", body + note)
+    return _card("Next action", f"step {turn.step} · estimated value", body + note)
 
 
 def pick(card: Card, place: int) -> str:
