@@ -63,6 +63,8 @@ def _proposal(step: int, number_: int, proposal: Proposal) -> list[str]:
     first = proposal.candidates[0] if proposal.candidates else None
     why = [each for each in (proposal.reasoning, first.reason if first else "", proposal.note) if each]
     count = f"{used} memor{'y' if used == 1 else 'ies'}"
+    if proposal.prompt_tokens:
+        count += f", {proposal.prompt_tokens} + {proposal.reply_tokens} tokens"
     thought = (
         f'<details class="thought" data-key="why-{step}-{number_}">'
         f"<summary><b>Step {step} · reasoning</b> "
