@@ -10,6 +10,7 @@ from app.desks import Desks
 from app.ui.play import EVENT, PlayTab
 from app.ui.window import Shown, attempt, desk_of
 from envs.base import OWN_TASK
+from rememberer.errors import RemembererError
 
 LISTED = 1000
 """Goals that the list has at most; any other can be had by its number."""
@@ -48,8 +49,14 @@ class NewTaskTab:
         self._wire()
 
     def goals(self, world: str, split: str) -> tuple[gr.Radio, gr.Dropdown]:
-        """The list of goals of a world and split, the first one chosen; of the other split where this one has none."""
-        every = self._desks.tasks(world)
+        """The list of goals of a world and split, the first one chosen; of the other split where this one has none.
+
+        Where the world's files are broken, it says so instead.
+        """
+        try:
+            every = self._desks.tasks(world)
+        except RemembererError as problem:
+            return gr.Radio(value=split), gr.Dropdown(choices=[], value=None, info=str(problem))
         tasks = [task for task in every if task.split == split] or every
         choices = [(f"{task.id} · {task.text}", task.id) for task in tasks[:LISTED]]
         split = tasks[0].split if tasks else split

@@ -85,6 +85,18 @@ def test_what_a_page_of_the_world_says_is_shown_and_never_run(
     assert page.locator("form[action*=evil], img[src*=evil], img[src=x]").count() == 0
 
 
+def test_broken_files_are_named_and_the_page_stands(
+    house: Callable[..., House], visit: Callable[..., Page], shop_folder: Callable[..., Path]
+) -> None:
+    shop = house(shop_folder([product(name=7)]))
+    page = visit(shop)
+    expect(page.locator("#goal")).to_contain_text("items_shuffle.json, product B000000001: the field 'name' is wrong")
+    page.get_by_label("Or in your own words").fill("a scarf")
+    page.get_by_role("button", name="Start with my words").click()
+    expect(page.locator("#news")).to_contain_text("the field 'name' is wrong")
+    expect(page.locator("#status")).to_have_text("no task")
+
+
 def test_an_experience_is_found_opened_and_forgotten(house: Callable[..., House], visit: Callable[..., Page]) -> None:
     shop = house()
     page = visit(shop)
