@@ -90,6 +90,8 @@ class LearningSettings(Record):
     """Whether a human label is added to the environment's reward or stands instead of it."""
     bootstrap: Literal["zero", "nearest"] = "zero"
     """V of a state without a record: 0, or that of the most similar record (what the released code does)."""
+    double: Literal["off", "turn", "random"] = "off"
+    """Double Q-learning: which of two tables an episode writes to, in turn or drawn by its seed."""
 
 
 class Candidate(Record):
@@ -158,6 +160,8 @@ class EpisodeStarted(Record):
     policy: str = ""
     step_limit: int = 0
     learning: LearningSettings = LearningSettings()
+    table: Literal[0, 1] | None = None
+    """The table that the episode writes to with double Q-learning."""
     state: State
 
 
@@ -240,6 +244,27 @@ class Pinned(Record):
     pinned: bool = True
 
 
+class Dropped(Record):
+    """That the memory was full, so an experience left it until it is met again. The log keeps all that was learnt."""
+
+    type: Literal["dropped"] = "dropped"
+    key: str
+    like: str
+    """Key of the most similar one, which stayed."""
+    similarity: FiniteFloat
+
+
+class Quarantined(Record):
+    """That an episode, all that came from a source, or an experience counts for nothing (any more, or again)."""
+
+    type: Literal["quarantined"] = "quarantined"
+    episode: str = ""
+    source: str = ""
+    key: str = ""
+    on: bool = True
+    reason: str = ""
+
+
 class Forgotten(Record):
     """That experiences were forgotten, by their stand-in keys. The texts are gone from the log."""
 
@@ -257,6 +282,8 @@ Body = Annotated[
     | LabelWithdrawn
     | Imported
     | Pinned
+    | Dropped
+    | Quarantined
     | Forgotten,
     Field(discriminator="type"),
 ]
@@ -277,6 +304,8 @@ class Event(Record):
     episode: str = ""
     seq: int = -1
     time: datetime = Field(default_factory=lambda: datetime.now(UTC))
+    source: str = ""
+    """The file that it was imported from; empty when it happened here."""
     version: int = SCHEMA_VERSION
     body: Body
 
