@@ -1,4 +1,5 @@
 # Two commands: `make run` serves the page, `make test` checks everything. They need Python 3.11 or newer and make.
+# `make nightly` tests for an hour what `make test` tries for minutes: more examples, more crashes, more of everything.
 #
 # A stamp in .venv says that a list of requirements is installed for this very folder, so that the second time nothing is
 # asked of the network, and a folder that was moved or copied is set up again.
@@ -21,7 +22,7 @@ debian = if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
 	then apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $(1); \
 	else echo "$(1) is missing and only root can install it. On Debian: sudo apt-get install $(1)" >&2; exit 1; fi
 
-.PHONY: run test browser lock
+.PHONY: run test nightly browser lock
 .DELETE_ON_ERROR:
 
 run: $(RUN)
@@ -35,6 +36,9 @@ test: $(TEST) browser
 	@$(BIN)/python -m mypy
 	@echo "==> pytest"
 	@$(BIN)/python -m pytest
+
+nightly: $(TEST) browser
+	@REMEMBERER_NIGHTLY=1 $(BIN)/python -m pytest
 
 .venv/pyvenv.cfg:
 	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer was found. On Debian: sudo apt-get install python3;" \

@@ -1,4 +1,7 @@
-"""What holds for every test: no network, one thread, nobody's real settings and memory."""
+"""What holds for every test: no network, one thread, nobody's real settings and memory.
+
+`make nightly` sets REMEMBERER_NIGHTLY: properties are then tried on 1,000 examples, and what takes minutes is run too.
+"""
 
 import os
 from collections.abc import Iterator
@@ -6,8 +9,10 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+NIGHTLY = bool(os.environ.get("REMEMBERER_NIGHTLY"))
+
 # A busy machine is no reason to fail.
-settings.register_profile("unhurried", deadline=None)
+settings.register_profile("unhurried", deadline=None, max_examples=1000 if NIGHTLY else 100)
 settings.load_profile("unhurried")
 
 # Before anything is imported that reads them.
@@ -23,6 +28,12 @@ os.environ.update(
     OMP_NUM_THREADS="1",
     OPENBLAS_NUM_THREADS="1",
 )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    long = [] if NIGHTLY else [item for item in items if item.get_closest_marker("nightly")]
+    config.hook.pytest_deselected(items=long)
+    items[:] = [item for item in items if item not in long]
 
 
 @pytest.fixture(scope="session", autouse=True)
