@@ -36,7 +36,7 @@ def _imports(path: Path) -> Iterator[tuple[str, int]]:
 def _files() -> Iterator[Path]:
     """Everything that belongs to the project, tests and pictures included; nothing that was installed or built."""
     for top in ROOT.iterdir():
-        if top.name in {"build", "dist"} or top.name.endswith(".egg-info"):
+        if top.name in {".git", "build", "dist"} or top.name.endswith(".egg-info"):
             continue
         if top.is_file():
             yield top
