@@ -1,11 +1,13 @@
 """One user's experience memory: the log on disk, and beside it what is learnt from it, ready to be retrieved."""
 
+import logging
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import envs
 from rememberer.embedding import CachedEncoder, Encoder, SentenceEncoder
-from rememberer.errors import NoSuchStep, SessionError, UnknownEpisode, UnknownExperience
+from rememberer.errors import NoSuchStep, SessionError, StoreError, UnknownEpisode, UnknownExperience, WrongStore
 from rememberer.forgetting import redact
 from rememberer.learning import Learner
 from rememberer.policy import Retrieved
@@ -13,6 +15,8 @@ from rememberer.records import Body, Change, Event, Experience, Forgotten, Label
 from rememberer.similarity import Index, KindTable, Similarity
 from rememberer.store import Store
 from rememberer.values import EpisodeTrace, Target, Transition
+
+log = logging.getLogger(__name__)
 
 THRESHOLD = 0.6
 """Similarity below which an experience is shown, greyed, but not used."""
@@ -41,7 +45,10 @@ class Memory:
         self._similarities: dict[str, Similarity] = {}
         self._lock = threading.RLock()
         self._restart()
-        self._mend_view(self._learner)
+        self._behind = any(self._wrong_rows(self._learner))  # whether the view has to be mended
+        if self._behind:
+            with self.alone():
+                self._write_view()
 
     def __len__(self) -> int:
         """Number of experiences."""
@@ -57,8 +64,8 @@ class Memory:
         """Append to the log and learn from it; returns the values that moved.
 
         On disk: the events first, then the rows of the view that they touch, and what was encoded meanwhile. Raises
-        `StoreError`, with nothing written, when the disk does not play along. `ids` are idempotency keys: an event
-        that the log has is not written twice.
+        `StoreError`, with nothing written, when the disk does not play along; where it fails after the events, the
+        view is mended with the next write. `ids` are idempotency keys: an event that the log has is not written twice.
         """
         return self.append(bodies, episode, ids)[1]
 
@@ -68,16 +75,19 @@ class Memory:
         """Like `write`; returns also the events as the log has them, which tells a writer that it came second."""
         events = [Event(user=self.user, episode=episode, body=body) for body in bodies]
         events = [event.model_copy(update={"id": id}) for event, id in zip(events, ids, strict=True)] if ids else events
-        with self._lock:
+        with self._lock, self.store.alone():
             stored = self.store.append(events)
             fresh = [event for event in stored if event.seq > self._seq]
             if [event.seq for event in fresh] != list(range(self._seq + 1, self._seq + 1 + len(fresh))):
                 fresh = self.store.events(self.user, after=self._seq)  # others have written between
             changes = self._learn(fresh)
-            if fresh:
-                self.store.put_experiences(self.user, self._learner.experiences(self._learner.touched()))
-            if encoded := self.encoder.take_fresh():
-                self.store.put_vectors(self.user, encoded)
+            try:
+                if fresh:
+                    self._write_view()
+            except WrongStore:
+                raise
+            except StoreError as problem:
+                log.warning("It is in the log, but the view of it could not be written yet: %s", problem)
             return stored, changes
 
     def retrieve(self, state: State, limit: int = 8, episode: str = "") -> list[Retrieved]:
@@ -166,8 +176,9 @@ class Memory:
 
     def pin(self, key: str, pinned: bool = True) -> None:
         """Keep an experience whatever the limits. Raises `UnknownExperience`."""
-        self.experience(key)
-        self.write([Pinned(key=key, pinned=pinned)])
+        with self.alone():
+            self.experience(key)
+            self.write([Pinned(key=key, pinned=pinned)])
 
     def forget(self, keys: Iterable[str]) -> None:
         """Forget experiences for good: their texts leave the view, the log, and the files.
@@ -175,42 +186,58 @@ class Memory:
         The values of other experiences stay as they are. Raises `UnknownExperience` for a key that is not there and
         `SessionError` for one that belongs to an open episode; then nothing is forgotten.
         """
+        wanted = set(keys)
+        if not wanted:
+            return
         with self._lock:
-            self.refresh()
-            wanted = set(keys)
-            if not wanted:
-                return
-            for key in wanted:
-                self.experience(key)
-            for episode in self.episodes():
-                seen = {episode.state.key, *(each.state.key for each in episode.transitions)}
-                if not episode.ended and seen & wanted:
-                    raise SessionError(
-                        f"This experience belongs to a task that is still open ({episode.task[:60]!r}). Finish that "
-                        "task or start a new one, then forget it."
-                    )
-            kept = {text for each in self.experiences() if each.key not in wanted for text in _texts(each.state)}
-            log = self.store.events(self.user)
-            events, stand_ins = redact(log, wanted | self._ends_after(wanted))
-            rewritten = {event.id: event for event in events}
-            # The log last: who dies before that finds the experiences again, and can forget them again.
-            self._mend_view(Learner(rewritten.get(event.id, event) for event in log))
-            self.store.drop_vectors(self.user, [text for text in self.store.vectors(self.user) if text not in kept])
-            self.store.replace(self.user, events)
-            self.store.append([Event(user=self.user, body=Forgotten(stand_ins=tuple(stand_ins)))])
+            with self.alone():
+                self._forget(wanted)
             self.store.forget_files()
-            self._restart()
 
     def rebuild(self) -> int:
         """Drop the view and make it again from the log, embeddings too. Returns the number of experiences."""
         with self._lock:
-            self.store.drop_experiences(self.user)
-            self.store.drop_vectors(self.user)
-            self._restart()
-            self._mend_view(self._learner)
-            self._index_new()
-            self.store.put_vectors(self.user, self.encoder.take_fresh())
+            with self.alone():
+                self.store.drop_experiences(self.user)
+                self.store.drop_vectors(self.user)
+                self._restart()
+                self._mend_view(self._learner)
+            self._index_new()  # others may write meanwhile, as a model may take minutes
+            with self.alone():
+                self.store.put_vectors(self.user, self.encoder.take_fresh())
             return len(self)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """While it is held nobody else writes, here or in another process, and all that they wrote before is known."""
+        with self._lock, self.store.alone():
+            self.refresh()
+            yield
+
+    def _forget(self, wanted: set[str]) -> None:
+        for key in wanted:
+            self.experience(key)
+        for episode in self.episodes():
+            seen = {episode.state.key, *(each.state.key for each in episode.transitions)}
+            if not episode.ended and seen & wanted:
+                raise SessionError(
+                    f"This experience belongs to a task that is still open ({episode.task[:60]!r}). Finish that "
+                    "task or start a new one, then forget it."
+                )
+        kept = {text for each in self.experiences() if each.key not in wanted for text in _texts(each.state)}
+        whole = self.store.events(self.user)
+        events, stand_ins = redact(whole, wanted | self._ends_after(wanted))
+        rewritten = {event.id: event for event in events}
+        forgotten = Event(user=self.user, body=Forgotten(stand_ins=tuple(stand_ins)))
+        self._behind = True
+        try:
+            # The log last: who dies before that finds the experiences again, and can forget them again.
+            self._mend_view(Learner(rewritten.get(event.id, event) for event in whole))
+            self.store.drop_vectors(self.user, [text for text in self.store.vectors(self.user) if text not in kept])
+            self.store.replace(self.user, events, forgotten)
+            self._behind = False
+        finally:
+            self._restart()
 
     def _check_step(self, episode: str, step: int) -> None:
         done = [each.step for each in self.trace(episode).transitions]
@@ -280,14 +307,31 @@ class Memory:
         trace = self._learner.episodes.get(episode)
         return list(trace.transitions) if trace and not trace.ended else []
 
+    def _write_view(self) -> None:
+        """Have the store keep what was learnt just now and encoded meanwhile, and what it could not keep before."""
+        behind, self._behind = self._behind, True
+        if behind:
+            self._mend_view(self._learner)
+        else:
+            self.store.put_experiences(self.user, self._learner.experiences(self._learner.touched()))
+        self._behind = False
+        if encoded := self.encoder.take_fresh():
+            self.store.put_vectors(self.user, encoded)
+
     def _mend_view(self, learner: Learner) -> None:
         """Have the view on disk show what `learner` knows."""
+        stale, gone = self._wrong_rows(learner)
+        if stale:
+            self.store.put_experiences(self.user, stale)
+        if gone:
+            self.store.drop_experiences(self.user, gone)
+
+    def _wrong_rows(self, learner: Learner) -> tuple[list[Experience], list[str]]:
+        """Experiences that the view on disk has not, or not so; keys that only the view has."""
         stored = {each.key: each for each in self.store.experiences(self.user)}
         right = {each.key: each for each in learner.experiences()}
-        if stale := [each for key, each in right.items() if stored.get(key) != each]:
-            self.store.put_experiences(self.user, stale)
-        if gone := [key for key in stored if key not in right]:
-            self.store.drop_experiences(self.user, gone)
+        stale = [each for key, each in right.items() if stored.get(key) != each]
+        return stale, [key for key in stored if key not in right]
 
 
 def _by_env(states: Iterable[State]) -> dict[str, list[State]]:

@@ -5,7 +5,8 @@ The durable store is `storage.LanceStore`.
 
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 import numpy as np
@@ -23,6 +24,13 @@ class Store(Protocol):
     Raises `rememberer.errors.StoreError` when the disk does not play along; then nothing is half done.
     """
 
+    def alone(self) -> AbstractContextManager[None]:
+        """While it is held, no other thread and no other process writes: what is read stays true until it is written.
+
+        It may be held while it is held. `forget_files` waits for others and is called outside.
+        """
+        ...
+
     def append(self, events: Sequence[Event]) -> list[Event]:
         """Add events to the log and return them with their `seq`. When it returns, they outlive a kill -9.
 
@@ -35,9 +43,11 @@ class Store(Protocol):
         """Events of a user with `seq > after` in the order of `seq`, of one episode if given."""
         ...
 
-    def replace(self, user: str, events: Sequence[Event]) -> None:
-        """Rewrite events in place, by `id` (`seq` stays). Only forgetting does this: the old texts are unrecoverable
-        after `forget_files`."""
+    def replace(self, user: str, events: Sequence[Event], record: Event) -> None:
+        """Rewrite events in place, by `id` (`seq` stays), and append `record`, which says so, in the same commit.
+
+        Only forgetting does this: the old texts are unrecoverable after `forget_files`.
+        """
         ...
 
     def put_experiences(self, user: str, experiences: Iterable[Experience]) -> None:
@@ -87,6 +97,11 @@ class InMemoryStore:
         self._view: dict[str, dict[str, Experience]] = defaultdict(dict)
         self._vectors: dict[str, dict[str, Vector]] = defaultdict(dict)
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        with self._lock:
+            yield
+
     def append(self, events: Sequence[Event]) -> list[Event]:
         with self._lock:
             stored = []
@@ -103,11 +118,12 @@ class InMemoryStore:
             log = self._log.get(user, [])[after + 1 :]
         return log if episode is None else [event for event in log if event.episode == episode]
 
-    def replace(self, user: str, events: Sequence[Event]) -> None:
+    def replace(self, user: str, events: Sequence[Event], record: Event) -> None:
         with self._lock:
             for event in events:
                 seq = self._ids[event.id].seq
                 self._ids[event.id] = self._log[user][seq] = event.model_copy(update={"seq": seq})
+            self.append([record])
 
     def put_experiences(self, user: str, experiences: Iterable[Experience]) -> None:
         with self._lock:

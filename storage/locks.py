@@ -15,11 +15,14 @@ PATIENCE = 60.0
 
 
 class Lock:
-    """A lock on a file. The operating system lets go of it when its holder dies, however that happens."""
+    """A lock on a file. The operating system lets go of it when its holder dies, however that happens.
+
+    Who holds it may take it again, in the same thread, and lets go of it as often.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._thread = threading.Lock()
+        self._thread = threading.RLock()
         self._process = FileLock(path, thread_local=False)
 
     @contextmanager

@@ -1,12 +1,9 @@
 """The memory on disk: the event log, what is derived from it, and how both outlive kill -9 and power cuts."""
 
 import shutil
-import threading
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +37,6 @@ class Stats:
     log: TableStats
     experiences: TableStats
     vectors: TableStats
-
-
-@dataclass(frozen=True, slots=True)
-class _Append:
-    """Somebody who waits for events to be in the log."""
-
-    events: list[Event]
-    stored: Future[list[Event]] = field(default_factory=Future)
 
 
 class LanceStore:
@@ -84,21 +73,22 @@ class LanceStore:
             self._experiences.create(EXPERIENCES)
             if self._unforgotten.exists():
                 self._purge()
-        self._queue: deque[_Append] = deque()
-        self._committing = threading.Lock()
         self._next_seq: dict[str, int] = {}
         self._maintenance = Maintenance(tables, self._owner, self._writing)
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """See `Store.alone`."""
+        with self._writing.held():
+            yield
+
     def append(self, events: Sequence[Event]) -> list[Event]:
-        """See `Store.append`. Those who append at the same time share a commit; the disk has it on return."""
+        """See `Store.append`. The disk has it on return."""
         if not events:
             return []
-        mine = _Append(list(events))
-        self._queue.append(mine)
-        with self._committing:
-            if not mine.stored.done():
-                self._commit([self._queue.popleft() for _ in range(len(self._queue))])
-        return mine.stored.result()
+        with self._write(self._log) as log:
+            stored = self._append(log, events)
+        return [stored[fingerprint(event.user, event.id)] for event in events]
 
     def events(self, user: str, *, after: int = -1, episode: str | None = None) -> list[Event]:
         """See `Store.events`. Sees what other processes have written."""
@@ -108,19 +98,17 @@ class LanceStore:
         rows = self._table(self._log).read(["seq", "payload"], where)
         return records(Event, [payload for _, payload in sorted(_pairs(rows, "seq", "payload"))])
 
-    def replace(self, user: str, events: Sequence[Event]) -> None:
+    def replace(self, user: str, events: Sequence[Event], record: Event) -> None:
         """See `Store.replace`. Raises `StoreError` for an event that the log does not have; then none is replaced."""
-        if not events:
-            return
-        by_id = {fingerprint(user, event.id): event for event in events}
         with self._write(self._log) as log:
-            seqs = dict(_pairs(log.read(["id", "seq"], _in("id", by_id)), "id", "seq"))
-            if missing := [event.id for key, event in by_id.items() if key not in seqs]:
+            seqs = dict(_pairs(log.read(["id", "seq"], f"user = '{fingerprint(user)}'"), "id", "seq"))
+            if missing := [event.id for event in events if fingerprint(user, event.id) not in seqs]:
                 raise StoreError(f"The log has no event {missing[0]!r} to replace. Nothing was replaced.")
             with complain(self.path):
                 write_durably(self._unforgotten, [])
-            numbered = [event.model_copy(update={"seq": seqs[key]}) for key, event in by_id.items()]
-            log.overwrite(log_rows(numbered), insert=False)
+            numbered = [event.model_copy(update={"seq": seqs[fingerprint(user, event.id)]}) for event in events]
+            numbered.append(record.model_copy(update={"seq": max(seqs.values(), default=-1) + 1}))
+            log.overwrite(log_rows(numbered), insert=True)
 
     def put_experiences(self, user: str, experiences: Iterable[Experience]) -> None:
         """See `Store.put_experiences`."""
@@ -186,7 +174,7 @@ class LanceStore:
     def close(self) -> None:
         """See `Store.close`. After it everything raises `StoreError`."""
         self._closed = True
-        with suppress(StoreError), self._committing, self._writing.held():
+        with suppress(StoreError), self._writing.held():
             pass  # whoever is writing has finished now
         self._maintenance.wait()
 
@@ -205,22 +193,7 @@ class LanceStore:
             yield self._table(table)
             self._maintenance.wake()
 
-    def _commit(self, waiting: list[_Append]) -> None:
-        """Append for all that wait, in one commit. All of them get their events, or all the same complaint."""
-        try:
-            with self._write(self._log) as log:
-                stored = self._append(log, [event for each in waiting for event in each.events])
-        except BaseException as problem:
-            told = problem if isinstance(problem, StoreError) else StoreError(f"The write was interrupted: {problem!r}")
-            for each in waiting:
-                each.stored.set_exception(told)
-            if told is not problem:
-                raise
-        else:
-            for each in waiting:
-                each.stored.set_result([stored[fingerprint(event.user, event.id)] for event in each.events])
-
-    def _append(self, log: Table, events: list[Event]) -> dict[str, Event]:
+    def _append(self, log: Table, events: Sequence[Event]) -> dict[str, Event]:
         """Number and append the events that are not there, and return all in their stored form."""
         wanted = {fingerprint(event.user, event.id) for event in events}
         users = {event.user: fingerprint(event.user) for event in events}

@@ -1,9 +1,11 @@
 """What is forgotten is gone from the log, the view, the embeddings and the files; all else is as it was."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -313,7 +315,44 @@ def test_another_memory_on_the_same_store_forgets_too(store: LanceStore) -> None
     assert [word for word in SECRETS if word in said] == []
 
 
-STAGES = ["put_experiences", "drop_experiences", "drop_vectors", "replace", "append", "forget_files"]
+def test_what_another_process_writes_while_it_is_forgotten_waits_and_is_whole(tmp_path: Path) -> None:
+    """A visit to the page, a pin on it and a word about it come when the log was read but not yet rewritten."""
+    folder = tmp_path / "memory"
+    with closing(open_store(folder)) as store, closing(open_store(folder)) as other:
+        here, there = open_memory(store), open_memory(other)
+        fill(here)
+        there.refresh()
+        there.retrieve(WOOL)
+        start = EpisodeStarted(env="nowhere", task_id="t", task=TASK, state=SLIPPERS)
+        led = Observed(step=1, action="click[slippers]", reward=0.25, state=PARCEL, terminated=True)
+        pins = ThreadPoolExecutor()
+        works, waiting = store.replace, list[Future[object]]()
+
+        def replace(*given: Any) -> None:
+            waiting.append(pins.submit(there.write, [start, led], "while it was forgotten"))
+            waiting.append(pins.submit(there.pin, WOOL.key))
+            waiting.append(pins.submit(there.label, "present", 1, 1.0))
+            assert not wait(waiting, 0.5).done
+            works(*given)
+
+        with mock.patch.object(store, "replace", replace):
+            here.forget([SLIPPERS.key, WOOL.key])
+        visited, pinned, labelled = waiting
+        assert visited.result(60)
+        assert isinstance(pinned.exception(60), UnknownExperience)
+        labelled.result(60)
+        here.refresh()
+        (row,) = here.experience(SLIPPERS.key).actions  # learnt anew, from that visit alone
+        assert (row.q, row.visits) == (0.25, 1)
+        assert open_memory(store).experiences() == here.experiences() == there.experiences() == store.experiences("me")
+        assert WOOL.key not in told(store)
+        here.forget([SLIPPERS.key])
+        files = on_disk(folder)
+        assert [word for word in SECRETS if word in told(store) or word.encode() in files] == []
+        pins.shutdown()
+
+
+STAGES = ["put_experiences", "drop_experiences", "drop_vectors", "replace", "forget_files"]
 
 
 @pytest.mark.parametrize("stage", STAGES)

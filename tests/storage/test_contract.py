@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 
-from rememberer.records import EpisodeStarted, Imported, ImportedAction, Labelled, Pinned
+from rememberer.records import EpisodeStarted, Forgotten, Imported, ImportedAction, Labelled, Pinned
 from rememberer.store import Store
 from tests.storage.conftest import NASTY, episode, event, experience, state
 
@@ -50,7 +50,6 @@ def test_nothing_is_nothing(store: Store) -> None:
     assert store.events("me") == []
     assert store.experiences("me") == []
     assert store.vectors("me") == {}
-    store.replace("me", [])
     store.put_experiences("me", [])
     store.put_vectors("me", {})
     store.drop_experiences("me")
@@ -63,14 +62,15 @@ def test_nothing_is_nothing(store: Store) -> None:
 def test_replaced_events_keep_their_place(store: Store) -> None:
     stored = store.append(episode())
     changed = [each.model_copy(update={"body": Pinned(key="redacted"), "seq": 99}) for each in stored[1:3]]
-    store.replace("me", changed)
+    store.replace("me", changed, event(body=Forgotten(stand_ins=("x",))))
     bodies = [each.body for each in store.events("me")]
-    assert [each.seq for each in store.events("me")] == [each.seq for each in stored]
+    assert [each.seq for each in store.events("me")] == list(range(len(stored) + 1))
     assert bodies[1] == bodies[2] == Pinned(key="redacted")
-    assert bodies[3:] == [each.body for each in stored[3:]]
+    assert bodies[3:-1] == [each.body for each in stored[3:]]
+    assert bodies[-1] == Forgotten(stand_ins=("x",))
     assert store.append([stored[1]])[0].body == Pinned(key="redacted")
     (later,) = store.append([event()])
-    assert later.seq == len(stored)
+    assert later.seq == len(stored) + 1
 
 
 def test_experiences_are_overwritten_by_key_and_come_oldest_first(store: Store) -> None:
@@ -144,7 +144,8 @@ def test_nobody_sees_or_touches_what_is_anothers(store: Store) -> None:
         store.put_vectors(user, {"text": np.ones(3, np.float32)})
     mine = store.events("me")
     for user in users[:-2]:
-        store.replace(user, [each.model_copy(update={"body": Pinned(key="x")}) for each in store.events(user)])
+        redacted = [each.model_copy(update={"body": Pinned(key="x")}) for each in store.events(user)]
+        store.replace(user, redacted, event(user))
         store.drop_experiences(user)
         store.drop_vectors(user)
         assert store.experiences(user) == []

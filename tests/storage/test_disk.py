@@ -71,7 +71,7 @@ def test_a_disk_that_can_only_be_read_is_a_plain_sentence(disk: Path) -> None:
         for write in (
             lambda: store.append([event()]),
             lambda: store.put_experiences("me", [experience()]),
-            lambda: store.replace("me", stored),
+            lambda: store.replace("me", stored, event()),
             store.forget_files,
             lambda: open_store(disk / "memory"),
             lambda: open_store(disk / "another"),

@@ -6,10 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rememberer.records import Forgotten
 from storage import LanceStore, export_log
 from storage.schema import fingerprint
 from tests.storage.conftest import episode, event, experience, open_store
 
+FORGOTTEN = Forgotten(stand_ins=("forgotten:1",))
 SECRET = "Rosenholz-Schatulle 4711"
 
 
@@ -85,7 +87,8 @@ def test_what_was_forgotten_is_in_no_file_and_nothing_else_changes(
     assert _files_with(lance.path, fingerprint("me", SECRET))
     assert _files_with(lance.path, fingerprint("me", with_secret.key))
     redacted = episode("me", task="(forgotten)")
-    lance.replace("me", [new.model_copy(update={"id": old.id}) for old, new in zip(stored, redacted, strict=True)])
+    instead = [new.model_copy(update={"id": old.id}) for old, new in zip(stored, redacted, strict=True)]
+    lance.replace("me", instead, event(body=FORGOTTEN))
     lance.drop_experiences("me", [with_secret.key])
     lance.drop_vectors("me", [SECRET])
     lance.forget_files()
@@ -98,7 +101,7 @@ def test_what_was_forgotten_is_in_no_file_and_nothing_else_changes(
         (only,) = table._lance().list_versions()
         assert only["metadata"]["total_data_file_rows"] == only["metadata"]["total_rows"]
         assert int(only["metadata"]["total_data_files"]) == len(list(table.folder.glob("data/*")))
-    assert [each.body for each in lance.events("me")] == [each.body for each in redacted]
+    assert [each.body for each in lance.events("me")] == [*(each.body for each in redacted), FORGOTTEN]
     assert {each.key for each in lance.experiences("me")} == {each.key for each in others}
     assert list(lance.vectors("me")) == ["text"]
     export_log(lance, "you", tmp_path / "after.jsonl")
@@ -113,11 +116,12 @@ def test_forgetting_that_was_cut_short_is_finished_on_opening(tmp_path: Path) ->
     with closing(open_store(folder)) as store:
         stored = store.append(episode(task=SECRET))
         redacted = episode(task="(forgotten)")
-        store.replace("me", [new.model_copy(update={"id": old.id}) for old, new in zip(stored, redacted, strict=True)])
+        instead = [new.model_copy(update={"id": old.id}) for old, new in zip(stored, redacted, strict=True)]
+        store.replace("me", instead, event(body=FORGOTTEN))
         assert _files_with(folder, SECRET)
     with closing(open_store(folder)) as store:
         assert _files_with(folder, SECRET) == []
-        assert [each.body for each in store.events("me")] == [each.body for each in redacted]
+        assert [each.body for each in store.events("me")] == [*(each.body for each in redacted), FORGOTTEN]
 
 
 def test_half_written_files_of_the_killed_are_removed(lance: LanceStore) -> None:

@@ -230,5 +230,5 @@ def test_a_closed_store_says_so(lance: LanceStore) -> None:
 def test_an_event_that_is_not_there_cannot_be_replaced(lance: LanceStore) -> None:
     stored = lance.append([event("me"), event("you")])
     with pytest.raises(StoreError, match="Nothing was replaced"):
-        lance.replace("me", stored)
+        lance.replace("me", stored, event())
     assert lance.events("me") == stored[:1]
