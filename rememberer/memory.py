@@ -44,6 +44,8 @@ class Memory:
         self._tables = tables
         self._similarities: dict[str, Similarity] = {}
         self._lock = threading.RLock()
+        self.forgotten = -1
+        """Where in the log something was forgotten last: what was read before may be gone now."""
         self._restart()
         self._behind = any(self._wrong_rows(self._learner))  # whether the view has to be mended
         if self._behind:
@@ -54,6 +56,11 @@ class Memory:
         """Number of experiences."""
         with self._lock:
             return sum(map(len, self._indexes.values())) + len(self._unindexed)
+
+    def __contains__(self, key: str) -> bool:
+        """Whether there is an experience with this key."""
+        with self._lock:
+            return any(self._learner.states([key]))
 
     def refresh(self) -> list[Change]:
         """Learn what others have written to the log since. Reads the store; writes nothing."""
@@ -273,8 +280,9 @@ class Memory:
         if not events:
             return []
         at_start, self._seq = self._seq < 0, events[-1].seq
+        self.forgotten = max((each.seq for each in events if isinstance(each.body, Forgotten)), default=self.forgotten)
         changes = self._learner.apply(events)
-        if not at_start and any(isinstance(event.body, Forgotten) for event in events):
+        if not at_start and self.forgotten >= events[0].seq:
             self._restart()  # another process has forgotten what is still known here
             return changes
         for state, visits in self._learner.states(self._learner.touched()):

@@ -64,6 +64,7 @@ class Session:
         self.memory = memory
         self.policy = policy
         self.transcript = transcript
+        self._forgotten = memory.forgotten
         self.candidates = candidates
         self._env = env
         self._ready = False
@@ -157,6 +158,7 @@ class Session:
             number, rejected = len(turn.proposals), len(turn.rejections)
         began = time.monotonic()
         self.memory.refresh()
+        known = self.memory.forgotten
         retrieved = self.memory.retrieve(turn.state, RETRIEVED, self.episode)
         proposal = self.policy.propose(situation, retrieved, self.candidates)
         recalled = tuple(
@@ -164,8 +166,10 @@ class Session:
             for each in retrieved[:RECALLED]
         )
         proposal = proposal.model_copy(update={"recalled": recalled, "seconds": time.monotonic() - began})
-        with self._lock:
+        with self._lock, self.memory.alone():
             self._catch_up()
+            if self.memory.forgotten != known:
+                raise SessionError("Something was forgotten while this was thought about, so it is dropped. Ask again.")
             overtaken = self.ended or self.turn is not turn or turn.decision or len(turn.rejections) != rejected
             if self._permit is not permit or overtaken:
                 raise Cancelled("Stopped: nothing was proposed.")
@@ -333,23 +337,16 @@ class Session:
         return spelled if spelled.casefold() == action.casefold() else action
 
     def _execute(self, decision: Decision) -> Outcome:
-        turn, started = self.turn, self.transcript.started
+        turn = self.turn
         self._ready = False  # until the outcome is written: an error in between leaves the world anywhere
-        step = self._env.step(decision.action)
-        state = State.of(started.env, started.task, step.observation)
-        proposed = (each for proposal in reversed(turn.proposals) for each in proposal.candidates)
-        observed = Observed(
-            step=turn.step,
-            action=decision.action,
-            reward=step.reward,
-            state=state,
-            terminated=step.terminated,
-            truncated=step.truncated or (not step.terminated and turn.step >= started.step_limit),
-            invalid=bool(step.info.get("invalid")),
-            reason=next((each.reason for each in proposed if each.action == decision.action), ""),
-            nearest=self._nearest(turn.state, state),
-        )
-        changes = self._write([observed], [f"{self.episode}-{turn.step}-observed"])
+        observed = self.transcript.outcome(decision.action, self._env.step(decision.action))
+        nearest = self._nearest(turn.state, observed.state)
+        with self.memory.alone():
+            self._catch_up()  # words and keys of what was forgotten meanwhile are not written any more
+            reason = self.transcript.reason(turn.step, decision.action)
+            kept = {"reason": reason, "nearest": nearest if nearest in self.memory else ""}
+            observed = observed.model_copy(update=kept)
+            changes = self._write([observed], [f"{self.episode}-{turn.step}-observed"])
         self._ready = True
         return Outcome(observed, changes)
 
@@ -379,7 +376,11 @@ class Session:
         return self.turn
 
     def _catch_up(self) -> None:
-        """Take what the log has more than the transcript."""
+        """Take what the log has more than the transcript, and let go of what was forgotten."""
+        if self.memory.forgotten != self._forgotten:
+            before, self._forgotten = self.transcript.actions, self.memory.forgotten
+            self.transcript = transcript_of(self.memory, self.episode)
+            self._ready = self._ready and self.transcript.actions == before
         if events := self.memory.store.events(self.memory.user, after=self.transcript.seq, episode=self.episode):
             self.memory.refresh()
             self._take(events)

@@ -3,8 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from pydantic import ValidationError
+
 import envs
-from rememberer.errors import SessionError, UnknownEpisode
+from rememberer.errors import EnvError, SessionError, UnknownEpisode
 from rememberer.memory import Memory
 from rememberer.records import (
     Decided,
@@ -91,6 +93,32 @@ class Transcript:
                 self.ended = self.ended or "stopped"
             case _:
                 pass
+
+    def reason(self, step: int, action: str) -> str:
+        """Why the policy proposed an action at a step, in its words; empty when it did not."""
+        proposed = (each for proposal in reversed(self.turns[step - 1].proposals) for each in proposal.candidates)
+        return next((each.reason for each in proposed if each.action == action), "")
+
+    def outcome(self, action: str, step: envs.Step) -> Observed:
+        """What came of executing `action` where the episode stands. Raises `EnvError` for what is no answer."""
+        number, started = self.turn.step, self.started
+        try:
+            return Observed(
+                step=number,
+                action=action,
+                reward=step.reward,
+                state=State.of(started.env, started.task, step.observation),
+                terminated=step.terminated,
+                truncated=step.truncated or (not step.terminated and number >= started.step_limit),
+                invalid=bool(step.info.get("invalid")),
+            )
+        except ValidationError as problem:
+            wrong = problem.errors()[0]
+            raise EnvError(
+                f"The world {started.env} answered {action!r:.60} with something that cannot be learnt from "
+                f"({'.'.join(map(str, wrong['loc']))} is {wrong['input']!r:.60}). Nothing was written. When it happens "
+                "again, start another task, and tell the maker of the world; `envs.check` finds such answers."
+            ) from problem
 
     def replay(self, env: envs.TextEnv) -> None:
         """Bring a world to where the episode stands. Raises `SessionError` when it is not what it was."""

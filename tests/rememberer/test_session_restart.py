@@ -1,5 +1,6 @@
 """Nothing is done twice and nothing is lost: cuts, restarts, kill -9, what fails in the middle."""
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -7,14 +8,15 @@ import sys
 from contextlib import nullcontext, suppress
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from unittest import mock
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rememberer.errors import AlreadyAnswered, SessionError, StoreError
+from envs import Observation, Step
+from rememberer.errors import AlreadyAnswered, EnvError, SessionError, StoreError
 from rememberer.records import Decision, DecisionKind, Event
 from rememberer.session import Session
 from rememberer.store import InMemoryStore
@@ -213,6 +215,42 @@ def test_a_disk_that_fails_loses_nothing_and_does_nothing_twice(fails: str, writ
         assert [[(row.q, row.visits) for row in each.actions] for each in known.experiences()] == [
             [(row.q, row.visits) for row in each.actions] for each in whole.memory.experiences()
         ]
+
+
+class Odd(Corridor):
+    """Answers `go back` with something that is no step."""
+
+    wrong: ClassVar[dict[str, Any]]
+
+    def step(self, action: str) -> Step:
+        return dataclasses.replace(super().step(action), **self.wrong if action == "go back" else {})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"reward": float("nan")}, "reward is nan"),
+        ({"reward": float("-inf")}, "reward is -inf"),
+        ({"reward": 1e300}, "reward is 1e"),
+        ({"reward": None}, "reward is None"),
+        ({"observation": Observation(None, "place")}, "observation is None"),  # type: ignore[arg-type]
+        ({"terminated": "perhaps"}, "terminated is 'perhaps'"),
+    ],
+)
+def test_an_answer_of_the_world_that_is_none_is_refused_in_a_sentence(wrong: dict[str, Any], told: str) -> None:
+    memory, world = memory_on(), type("Odder", (Odd,), {"wrong": wrong})()
+    session = begin(memory, world)
+    answer(session, "approve")
+    before = memory.experiences()
+    with pytest.raises(EnvError, match=rf"world corridor answered 'go back'.*{told}.*Nothing was written"):
+        session.decide(Decision(step=2, kind="choose", action="go back"))
+    assert kinds(memory)[-1] == "decided"
+    assert memory_on(memory.store).experiences() == memory.experiences() == before
+    with pytest.raises(EnvError):
+        session.carry_on()
+    world.wrong = {}  # the maker of the world has mended it
+    session.carry_on()
+    assert session.transcript.actions == ("go on", "go back")
 
 
 def test_a_world_that_breaks_and_cannot_be_walked_again_ends_the_task() -> None:

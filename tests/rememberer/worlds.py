@@ -72,7 +72,7 @@ class Once(Corridor):
 class Scripted:
     """Proposes the same actions in each state, without those refused; `asked` keeps what it was told.
 
-    It waits for `gate` first, and raises `problem` when there is one.
+    It waits for `gate` first, calls `think`, and raises `problem` when there is one.
     """
 
     name = "scripted"
@@ -83,10 +83,12 @@ class Scripted:
         self.gate = threading.Event()
         self.gate.set()
         self.problem: Exception | None = None
+        self.think: Callable[[], None] = lambda: None
 
     def propose(self, situation: Situation, retrieved: Sequence[Retrieved], k: int) -> Proposal:
         self.asked.append(situation)
         assert self.gate.wait(20)
+        self.think()
         if self.problem:
             raise self.problem
         left = [each for each in self.actions if each not in situation.refused]
