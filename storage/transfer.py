@@ -3,14 +3,24 @@
 The first line says what the file is and how many events follow. All else that a memory holds is learnt from them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, ValidationError
 
 from rememberer.errors import StoreError
-from rememberer.records import SCHEMA_VERSION, Decided, EpisodeEnded, EpisodeStarted, Event, Observed, Proposed, Record
+from rememberer.records import (
+    SCHEMA_VERSION,
+    Decided,
+    EpisodeEnded,
+    EpisodeStarted,
+    Event,
+    Observed,
+    Proposed,
+    Quarantined,
+    Record,
+)
 from rememberer.store import Store
 from storage.complaints import complain
 from storage.durability import write_durably
@@ -27,26 +37,48 @@ class _Header(Record):
 def export_log(store: Store, user: str, path: Path) -> int:
     """Write the whole log of `user` to `path` and return the number of events.
 
-    The file is replaced as a whole, in UTF-8. Raises `StoreError` when it cannot be written; then it is as it was.
+    Which file an event was imported from is left out, so that the file tells the same wherever it has been, unless a
+    quarantine needs to know. The file is replaced as a whole, in UTF-8. Raises `StoreError` when it cannot be written;
+    then it is as it was.
     """
     events = store.events(user)
-    lines = [_Header(user=user, events=len(events)), *events]
+    told = _quarantined(events)
+    lines = (each if each.source in told else each.model_copy(update={"source": ""}) for each in events)
     with complain(path.parent):
-        write_durably(path, (to_json(line) + "\n" for line in lines))
+        write_durably(path, (to_json(line) + "\n" for line in (_Header(user=user, events=len(events)), *lines)))
     return len(events)
 
 
 def import_log(store: Store, user: str, path: Path) -> int:
     """Append what `export_log` wrote to the log of `user`, whoever's it was, and return the number of new events.
 
-    Events that the log has already are left out, so importing twice changes nothing. Raises `StoreError` with the
-    number of the first line that is broken; then nothing was imported.
+    The name of the file becomes their `source`, by which they can be put in quarantine. Events that the log has already
+    are left out, so importing twice changes nothing. Raises `StoreError` with the number of the first line that is
+    broken; then nothing was imported.
     """
-    events = [event.model_copy(update={"user": user}) for event in _read(path)]
+    events = list(_read(path))
+    source = _unused(path.name, _quarantined(events))
     known = {event.id for event in store.events(user)}
-    fresh = [event for event in events if event.id not in known]
+    fresh = [
+        event.model_copy(update={"user": user, "source": event.source or source})
+        for event in events
+        if event.id not in known
+    ]
     store.append(fresh)
     return len(fresh)
+
+
+def _quarantined(events: Iterable[Event]) -> set[str]:
+    """The sources that these events put in quarantine, now or once."""
+    return {event.body.source for event in events if isinstance(event.body, Quarantined)}
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    """A name for a file that is no other file's: what is in quarantine may have come from one of the same name."""
+    source, number = name, 2
+    while source in taken:
+        source, number = f"{name} ({number})", number + 1
+    return source
 
 
 def _read(path: Path) -> Iterator[Event]:

@@ -11,6 +11,7 @@ from rememberer.records import (
     Candidate,
     Decided,
     Decision,
+    Dropped,
     EpisodeEnded,
     EpisodeStarted,
     Event,
@@ -25,6 +26,7 @@ from rememberer.records import (
     Pinned,
     Proposal,
     Proposed,
+    Quarantined,
     Recalled,
     State,
 )
@@ -32,6 +34,8 @@ from rememberer.records import (
 # Half pairs too: pages have them, and they are no UTF-8.
 texts = st.text(st.characters() | st.characters(categories=["Cs"]), max_size=20)
 several_texts = st.lists(texts, max_size=3).map(tuple)
+# Few, so that a quarantine names one that there is, and it may be the name of the file that is written.
+sources = st.sampled_from(["", "team.jsonl", "first.jsonl"]) | texts
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 amounts = st.floats(-1e9, 1e9)
 steps = st.integers(1, 20)
@@ -54,6 +58,7 @@ settings = st.builds(
     alpha=st.none() | st.floats(0, 1, exclude_min=True),
     step_penalty=amounts,
     beta=amounts,
+    double=st.sampled_from(["off", "turn", "random"]),
 )
 candidates = st.builds(
     Candidate,
@@ -108,25 +113,34 @@ of_no_episode: st.SearchStrategy[Body] = st.one_of(
         actions=st.lists(imported_actions, max_size=3),
         history=several_texts,
         visits=counts,
-        source=texts,
+        source=sources,
     ),
     st.builds(Pinned, key=texts, pinned=st.booleans()),
+    st.builds(Dropped, key=texts, like=texts, similarity=st.floats(-1, 1)),
+    st.builds(Quarantined, episode=texts, source=sources, key=texts, on=st.booleans(), reason=texts),
     st.builds(Forgotten, stand_ins=several_texts),
 )
 starts = st.builds(
-    EpisodeStarted, env=texts, task_id=texts, task=texts, seed=st.integers(), learning=settings, state=states
+    EpisodeStarted,
+    env=texts,
+    task_id=texts,
+    task=texts,
+    seed=st.integers(),
+    learning=settings,
+    table=st.none() | st.sampled_from([0, 1]),
+    state=states,
 )
 
 
 @st.composite
 def logs(draw: st.DrawFn, user: str) -> list[Event]:
     """A user's log as it is appended: in order, without numbers."""
-    bodies: list[tuple[str, Body]] = [("", body) for body in draw(st.lists(of_no_episode, max_size=2))]
+    bodies: list[tuple[str, Body]] = [("", body) for body in draw(st.lists(of_no_episode, max_size=3))]
     for episode in draw(st.lists(texts, max_size=2, unique=True)):
         bodies += [(episode, body) for body in [draw(starts), *draw(st.lists(of_episodes, max_size=5))]]
     ids = draw(st.lists(texts, min_size=len(bodies), max_size=len(bodies), unique=True))
     return [
-        Event(id=id, user=user, episode=episode, time=draw(times), body=body)
+        Event(id=id, user=user, episode=episode, time=draw(times), source=draw(sources), body=body)
         for id, (episode, body) in zip(ids, bodies, strict=True)
     ]
 
