@@ -11,6 +11,8 @@ from envs.base import TextEnv
 from envs.errors import UnknownEnv
 
 _OURS = {"webshop": "envs.webshop:WebShop"}
+_ONLY_KINDS = {"wikihow": "envs.wikihow:KIND_SIMILARITY"}
+"""Where one has been, according to imported memories, but cannot go."""
 ENTRY_POINT_GROUP = "rememberer.envs"
 
 
@@ -29,13 +31,22 @@ def _load(name: str) -> Any:
     target = _known().get(name)
     if target is None:
         raise UnknownEnv(f"There is no environment {name!r}. There are: {', '.join(names())}.")
+    return _import(target)
+
+
+def _import(target: str) -> Any:
     module, _, attribute = target.partition(":")
     return getattr(import_module(module), attribute)
 
 
 def kind_similarity(name: str) -> Mapping[tuple[str, str], float] | None:
     """The table of observation kinds of the world `name` (`TextEnv.kind_similarity`); None for an unknown world."""
-    return cast(Mapping[tuple[str, str], float] | None, _load(name).kind_similarity) if name in _known() else None
+    table = None
+    if name in _known():
+        table = _load(name).kind_similarity
+    elif name in _ONLY_KINDS:
+        table = _import(_ONLY_KINDS[name])
+    return cast(Mapping[tuple[str, str], float] | None, table)
 
 
 def make(name: str, data: Path | None = None) -> TextEnv:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import envs
+from envs import wikihow
 from rememberer.records import ActionText, State
 from rememberer.similarity import Index, KindTable, Similarity
 from tests.rememberer.encoders import WordEncoder
@@ -17,7 +18,9 @@ from tests.rememberer.logs import patient
 
 GOLDENS = json.loads((Path(__file__).parents[1] / "goldens" / "rlem" / "matchers.json").read_text())
 PAGES = [case for case in GOLDENS if case["matcher"] == "PagePatMatcher"]
-"""The cases about kinds of page, 20 of 93. The others are about WikiHow's instructions and screens."""
+"""The cases about kinds of page, 20 of 93."""
+INSTRUCTIONS = [case for case in GOLDENS if case["matcher"] == "InsPatMatcher"]
+"""The cases about WikiHow's instructions, 36 of 93. The others are about its screens."""
 KINDS = ["search", "results", "item", "other", "never heard of"]
 
 
@@ -42,20 +45,26 @@ def parts(one: State, other: State, kinds: KindTable | None) -> tuple[float, flo
     return found[0], found[1], found[2]
 
 
-def page_kinds() -> KindTable:
-    kinds = envs.kind_similarity("webshop")
+def page_kinds(env: str = "webshop") -> KindTable:
+    kinds = envs.kind_similarity(env)
     assert kinds is not None
     return kinds
 
 
-def test_the_goldens_of_page_kinds_are_there() -> None:
-    assert len(PAGES) == 20
+def test_the_goldens_of_kinds_are_there() -> None:
+    assert (len(PAGES), len(INSTRUCTIONS)) == (20, 36)
 
 
 @pytest.mark.parametrize("case", PAGES)
 def test_kinds_of_page_are_as_alike_as_the_golden_says(case: dict[str, list[str]]) -> None:
     query, key = (kind_of(case[side][2]) for side in ("query", "key"))
     assert parts(state(kind=key), state(kind=query), page_kinds())[2] == pytest.approx(case["expected"], abs=1e-6)
+
+
+@pytest.mark.parametrize("case", INSTRUCTIONS)
+def test_kinds_of_instruction_are_as_alike_as_the_golden_says(case: dict[str, list[str]]) -> None:
+    query, key = (state(kind=wikihow.kind_of(case[side][2])) for side in ("query", "key"))
+    assert parts(key, query, page_kinds("wikihow"))[2] == pytest.approx(case["expected"], abs=1e-6)
 
 
 @pytest.mark.parametrize(("one", "other"), list(product(KINDS, repeat=2)))
