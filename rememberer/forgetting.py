@@ -7,6 +7,7 @@ state keeps a random stand-in for its key, so that it cannot be recognised by ha
 from collections.abc import Sequence
 
 from rememberer.records import (
+    Candidate,
     Decided,
     EpisodeStarted,
     Event,
@@ -67,7 +68,9 @@ def redact(events: Sequence[Event], keys: set[str]) -> tuple[list[Event], list[s
                 near = stand_ins.get(body.nearest, body.nearest)
                 body = body.model_copy(update={"state": state(body.state), "nearest": near, **gone})
             case Proposed():
-                quoting |= {(event.episode, c.reason) for c in body.proposal.candidates if keys & {*c.evidence}}
+                quoting |= {
+                    (event.episode, c.reason) for c in body.proposal.candidates if _quotes(body.proposal, c, keys)
+                }
                 body = body.model_copy(update={"proposal": _proposal(body.proposal, key in keys, keys)})
             case Decided(decision=decision) if key in keys:
                 gone = {
@@ -98,12 +101,18 @@ def _proposal(old: Proposal, forgotten: bool, keys: set[str]) -> Proposal:
     if not any(each.key in keys for each in old.recalled) and not any(keys & {*c.evidence} for c in old.candidates):
         return old
     candidates = tuple(
-        each.model_copy(update={"reason": "", "evidence": ()}) if keys & {*each.evidence} else each
+        each.model_copy(update={"reason": "", "evidence": ()}) if _quotes(old, each, keys) else each
         for each in old.candidates
     )
     recalled = tuple(each for each in old.recalled if each.key not in keys)
     gone = {"candidates": candidates, "recalled": recalled, "prompt": "", "reply": "", "reasoning": ""}
     return old.model_copy(update=gone)
+
+
+def _quotes(proposal: Proposal, candidate: Candidate, keys: set[str]) -> bool:
+    """Whether a reason may say something of what is forgotten: a model that was shown it may say so anywhere."""
+    shown = bool(proposal.prompt) and any(each.key in keys for each in proposal.recalled)
+    return shown or bool(keys & {*candidate.evidence})
 
 
 def _comments(events: Sequence[Event], keys: set[str]) -> list[Event]:

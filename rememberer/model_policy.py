@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rememberer.exemplars import exemplars
 from rememberer.model import Answer, Model
-from rememberer.policy import Retrieved, Situation
+from rememberer.policy import RECALLED, Retrieved, Situation
 from rememberer.prompt import Message, messages, repair
 from rememberer.records import ActionText, Candidate, Proposal
 from rememberer.reply import Suggestion, parse, reasoning_so_far, resolve, schema
@@ -45,7 +45,7 @@ class ModelPolicy:
         available = tuple(each for each in listed if each.text.casefold() not in said_no)
         if listed and not available:
             return Proposal(candidates=(), policy=self.name, note="Every action was rejected. Choose or type one.")
-        drawn = exemplars(retrieved, seed=situation.seed, guess=settings.guess)
+        drawn = exemplars(retrieved[:RECALLED], seed=situation.seed, guess=settings.guess)
         chat = messages(situation, drawn, k=k, most=settings.exemplars, budget=settings.prompt_tokens)
         first = self._attempt(chat, situation, available, retrieved, k)
         if first.candidates:

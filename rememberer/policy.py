@@ -6,6 +6,9 @@ from typing import Protocol
 
 from rememberer.records import Experience, Proposal, State
 
+RECALLED = 8
+"""How many of the retrieved experiences are named in the proposal, and shown. A prompt quotes no others."""
+
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:

@@ -19,7 +19,7 @@ from envs.base import OWN_TASK
 from rememberer.approval import Approver
 from rememberer.errors import AlreadyAnswered, Cancelled, NotAvailable, SessionError
 from rememberer.memory import Memory
-from rememberer.policy import Policy, Situation
+from rememberer.policy import RECALLED, Policy, Situation
 from rememberer.records import (
     Body,
     Change,
@@ -40,8 +40,6 @@ from rememberer.transcript import Transcript, Turn, transcript_of
 
 RETRIEVED = 50
 """Experiences that a policy gets to see."""
-RECALLED = 8
-"""Of these, the experiences that a person gets to see."""
 
 
 @dataclass(frozen=True, slots=True)

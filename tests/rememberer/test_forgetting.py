@@ -69,6 +69,7 @@ def proposal(of: State, *recalled: State) -> Proposal:
                 reason=f"like {words}",
                 evidence=tuple(each.key for each in recalled),
             ),
+            Candidate(action="click[back]", reason=f"nothing here is like {words}"),  # without evidence, with the words
         ),
         recalled=tuple(Recalled(key=each.key, similarity=0.9, used=True) for each in recalled),
         prompt=f"exemplars: {words}; {of.observation}",

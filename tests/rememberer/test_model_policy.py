@@ -7,6 +7,7 @@ import pytest
 from rememberer.errors import Cancelled, ModelError
 from rememberer.model import Answer
 from rememberer.model_policy import ModelPolicy, ModelSettings
+from rememberer.policy import RECALLED
 from rememberer.records import ActionText
 from tests.rememberer.fakes import FakeModel, experience, retrieved, row, situation, state
 
@@ -64,6 +65,14 @@ def test_what_memory_holds_is_shown_to_the_model_unless_it_is_below_the_threshol
     asked = model.history[0][1]["content"]
     assert "click[b07] -> 1.0 a hat" in asked
     assert "sofa" not in asked
+
+
+def test_a_prompt_quotes_only_what_the_proposal_will_name():
+    long = [experience(state(f"x{n}", observation="word " * 9000), row("click[b07]", 1.0)) for n in range(RECALLED)]
+    short = experience(state("y", task="buy a sofa"), row("click[b08]", 1.0))
+    for known, quoted in (([*long[1:], short], True), ([*long, short], False)):
+        proposal, _ = propose(reply(("click[b01]", 0.9, "")), known=[retrieved(each) for each in known])
+        assert ("sofa" in proposal.prompt) == quoted
 
 
 def test_unavailable_and_repeated_candidates_are_dropped_and_k_is_kept():
