@@ -7,8 +7,12 @@ Every executed step gives exactly one target. It is *settled* once its n rewards
 and *provisional* before: then it uses the rewards so far and bootstraps at the frontier. Only settled targets are
 bootstrapped from, and a settled one keeps the V of the moment at which it settled. `r` is the environment's reward and
 the person's label, whenever that label was given: the table is always what it would be had the label been there from
-the start. So a `Learner` is a pure function of the log, and applying events one by one gives the same table, to the
-bit, as folding all of them at once.
+the start. The same holds for a quarantine, whose episode, source or experience counts for nothing from the start. So a
+`Learner` is a pure function of the log, and applying events one by one gives the same table, to the bit, as folding all
+of them at once.
+
+With double Q-learning (van Hasselt 2010) an episode writes to one of two tables, and V(s) = Q_other(s, argmax_a
+Q_own(s, a)).
 """
 
 from collections import defaultdict
@@ -20,6 +24,7 @@ from math import fsum, inf
 from rememberer.records import (
     Change,
     Decided,
+    Dropped,
     EpisodeEnded,
     EpisodeStarted,
     Event,
@@ -30,22 +35,43 @@ from rememberer.records import (
     LabelWithdrawn,
     Observed,
     Pinned,
+    Quarantined,
     State,
 )
-from rememberer.values import Arrival, Cell, Entry, EpisodeTrace, StepId, Target, Transition
+from rememberer.values import (
+    ACTIONS,
+    PENDING,
+    Arrival,
+    Cell,
+    Entry,
+    EpisodeTrace,
+    Import,
+    Rejection,
+    StepId,
+    Target,
+    Transition,
+)
 
 
 class Learner:
-    """The table of one user. Feed it the log in order; ask it for values at any time."""
+    """The table of one user. Feed it the log in order; ask it for values at any time.
 
-    def __init__(self, events: Iterable[Event] = ()) -> None:
+    `limit` is how many actions an experience has at most: of more, the least visited with the lowest Q are left out.
+    """
+
+    def __init__(self, events: Iterable[Event] = (), *, limit: int = ACTIONS) -> None:
         self.episodes: dict[str, EpisodeTrace] = {}
         self.labels: dict[StepId, float] = {}
+        self._limit = limit
         self._records: dict[str, Entry] = {}
+        self._imports: dict[str, list[Import]] = defaultdict(list)
+        """Source -> what came from it."""
+        self._pinned: set[str] = set()
+        self._open: dict[str, EpisodeTrace] = {}
         self._settled: list[tuple[EpisodeTrace, int] | None] = []
         """Moment -> the transition whose target settled then; None: an import came then."""
         self._bootstraps: dict[str, list[int]] = defaultdict(list)
-        """Key -> the moments at which targets bootstrapped from its V."""
+        """Key -> the moments of the targets that its V counts in, if it has one."""
         self._before: dict[tuple[str, str], tuple[float | None, int]] = {}
         self._touched: dict[str, None] = {}
         self.apply(events)
@@ -63,10 +89,10 @@ class Learner:
                 case LabelWithdrawn(step=step):
                     self.labels.pop((event.episode, step), None)
                     labelled[event.episode, step] = None
-        self._relearn(labelled)
+        self._relearn({moment for name, step in labelled for moment in self._relabel(name, step)})
         for event in fresh:
             self._fold(event)
-        for episode in self.episodes.values():
+        for episode in self._open.values():
             self._follow_frontier(episode)
         return self._changes()
 
@@ -76,48 +102,56 @@ class Learner:
 
     def experiences(self, keys: Iterable[str] | None = None) -> Iterator[Experience]:
         """Experiences by key (all, oldest first, when None). Keys without anything known are left out."""
-        for record in self._known(keys):
-            yield record.experience(self.episodes)
+        for key, record in self._known(keys):
+            yield record.experience(key in self._pinned, self._limit)
 
-    def states(self, keys: Iterable[str]) -> Iterator[tuple[State, int]]:
+    def states(self, keys: Iterable[str] | None = None) -> Iterator[tuple[State, int]]:
         """The states of these experiences, and how often their actions were executed. Quicker than `experiences`."""
-        for record in self._known(keys):
+        for _, record in self._known(keys):
             yield record.state, sum(cell.visits() for cell in record.cells.values())
+
+    def cell(self, key: str, action: str) -> Cell:
+        """What makes up Q(key, action); empty when nothing is known of it."""
+        record = self._records.get(key)
+        return (record.cells.get(action) if record else None) or Cell()
 
     def targets(self, key: str, action: str) -> list[Target]:
         """The targets behind Q(key, action), in order of time."""
-        record = self._records.get(key)
-        cell = record.cells.get(action) if record else None
-        return list(cell.targets.values()) if cell else []
+        return [each for each in self.cell(key, action).targets.values() if not each.void]
+
+    def pinned(self) -> set[str]:
+        """Keys of what stays however full the memory is."""
+        return set(self._pinned)
 
     def v(self, key: str) -> float | None:
         """V of a recorded state, from settled targets; None for a state without any."""
         record = self._records.get(key)
-        return record.v() if record else None
+        return record.v(limit=self._limit) if record else None
 
     def unproven(self, key: str, episode: str) -> bool:
         """Whether all that is known of `key` comes from `episode` alone and no person has judged it there."""
         record = self._records[key]
-        if record.imports or any(step_id[0] != episode for step_id in record.arrivals):
+        others = any(step_id[0] != episode and not each.episode.void for step_id, each in record.arrivals.items())
+        if others or any(not each.void for each in record.imports):
             return False
         cells = record.cells.values()
         return not any(cell.rejections or any(step in self.labels for step in cell.targets) for cell in cells)
 
-    def _known(self, keys: Iterable[str] | None) -> Iterator[Entry]:
+    def _known(self, keys: Iterable[str] | None) -> Iterator[tuple[str, Entry]]:
         for key in list(self._records) if keys is None else keys:
             record = self._records.get(key)
-            if record and record.cells and not record.state.forgotten:
-                yield record
+            if record and record.is_known():
+                yield key, record
 
     def _fold(self, event: Event) -> None:
-        if not isinstance(event.body, Imported | Pinned | Forgotten):
+        if not isinstance(event.body, Imported | Pinned | Dropped | Quarantined | Forgotten):
             begun, begins = event.episode in self.episodes, isinstance(event.body, EpisodeStarted)
             if begun == begins:
                 return  # an episode begins once, and nothing of it happens before; a file may say otherwise
         match event.body:
             case EpisodeStarted() as body:
-                self.episodes[event.episode] = EpisodeTrace(
-                    event.episode, body.env, body.task, body.learning, body.state
+                self.episodes[event.episode] = self._open[event.episode] = EpisodeTrace(
+                    event.episode, body.env, body.task, body.learning, body.state, event.source, body.table
                 )
             case Observed() as body:
                 self._observe(self.episodes[event.episode], body, event.time)
@@ -128,18 +162,22 @@ class Learner:
                     self._settle(episode)
                     self._touched.update((each.state.key, None) for each in episode.transitions)
             case Decided(decision=decision) if decision.kind in ("reject", "override") and decision.proposed:
-                state = self.episodes[event.episode].state
-                cell = self._cell(state, decision.proposed, event.time)
-                cell.rejections.append(decision.hint)
+                episode = self.episodes[event.episode]
+                self._meet(episode.state)
+                cell = self._cell(episode.state, decision.proposed)
+                cell.rejections.append(Rejection(episode, event.time, decision.hint))
+                episode.rejections.append((episode.state.key, decision.proposed))
             case Imported() as body:
-                record = self._record(body.state, event.time)
-                record.imports.append((event.time, body))
-                for each in body.actions:
-                    self._cell(body.state, each.action, event.time).imports.append((len(self._settled), each))
-                self._settled.append(None)
-            case Pinned(key=key, pinned=pinned) if key in self._records:
-                self._records[key].pinned = pinned
+                self._import(body, event)
+            case Pinned(key=key, pinned=pinned):
+                (self._pinned.add if pinned else self._pinned.discard)(key)
                 self._touched[key] = None
+            case Dropped(key=key) if key not in self._pinned:
+                record = self._records.get(key)
+                if record and not record.is_out():
+                    self._switch(record)
+            case Quarantined() as body:
+                self._quarantine(body)
 
     def _observe(self, episode: EpisodeTrace, body: Observed, time: datetime) -> None:
         if episode.ended:
@@ -148,14 +186,28 @@ class Learner:
         episode.transitions.append(
             Transition(body.step, episode.state, body.action, body.reward, next_key, body.nearest, body.reason, time)
         )
+        self._meet(episode.state)
+        # It takes its place now, so that targets stand in order of execution.
+        step_id, cell = (episode.id, body.step), self._cell(episode.state, body.action)
+        cell.targets[step_id] = PENDING
+        if body.reason:
+            cell.reasons[step_id] = body.reason
+        self._arrive(episode, index)
         episode.state = body.state
         episode.ended = "terminated" if body.terminated else "truncated" if body.truncated else ""
-        self._arrive(episode, index)
-        # The target is entered now, with the rewards known so far, so that targets stand in order of execution.
-        self._set_target(episode, index)
         self._settle(episode)
         episode.frontier = None
         self._touched.update((each.state.key, None) for each in episode.transitions)
+
+    def _import(self, body: Imported, event: Event) -> None:
+        self._meet(body.state)
+        came = Import(len(self._settled), event.time, body, event.source or body.source)
+        self._settled.append(None)
+        self._record(body.state).imports.append(came)
+        for source in {event.source, body.source}:
+            self._imports[source].append(came)
+        for each in body.actions:
+            self._cell(body.state, each.action).imports.append((came, each))
 
     def _settle(self, episode: EpisodeTrace) -> None:
         n, total = episode.learning.n, len(episode.transitions)
@@ -164,9 +216,12 @@ class Learner:
             moment = len(self._settled)
             self._settled.append((episode, index))
             episode.moments.append(moment)
-            target = self._set_target(episode, index)
-            if target.bootstrap_key:
-                self._bootstraps[target.bootstrap_key].append(moment)
+            self._set_target(episode, index)
+            for key in self._led_to(episode, index) if n is not None else ():
+                self._bootstraps[key].append(moment)
+        if episode.ended:
+            self._open.pop(episode.id, None)
+            episode.frontier = None
 
     def _follow_frontier(self, episode: EpisodeTrace) -> None:
         """Set the provisional targets of an open episode, where the table at its frontier has moved."""
@@ -179,23 +234,24 @@ class Learner:
             for index in range(len(episode.moments), len(episode.transitions)):
                 self._set_target(episode, index)
 
-    def _relearn(self, labelled: Iterable[StepId]) -> None:
-        """Set the targets anew that the labels of these steps count in, and those that bootstrapped from them.
+    def _relabel(self, name: str, step: int) -> list[int]:
+        """The moments of the targets that the label of a step counts in."""
+        episode = self.episodes.get(name)
+        steps = [each.step for each in episode.transitions] if episode else []
+        if episode is None or step not in steps:
+            return []
+        index, n = steps.index(step), episode.learning.n
+        for later in range(index + 1, len(steps)):
+            self._arrive(episode, later)
+        episode.frontier = None
+        return episode.moments[0 if n is None else max(index - n + 1, 0) : index + 1]
+
+    def _relearn(self, due: set[int]) -> None:
+        """Set the targets of these moments anew, and those that bootstrapped from them.
 
         In the order in which they settled, and each sees of the table what had settled before it: so they become what
-        they would be had the log been folded with these labels from the start.
+        they would be had the log been folded like this from the start.
         """
-        due: set[int] = set()
-        for name, step in labelled:
-            episode = self.episodes.get(name)
-            steps = [each.step for each in episode.transitions] if episode else []
-            if episode is None or step not in steps:
-                continue
-            index, n = steps.index(step), episode.learning.n
-            due.update(episode.moments[0 if n is None else max(index - n + 1, 0) : index + 1])
-            for later in range(index + 1, len(steps)):
-                self._arrive(episode, later)
-            episode.frontier = None
         queue = sorted(due)
         while queue:
             moment = heappop(queue)
@@ -203,13 +259,52 @@ class Learner:
             assert settled
             episode, index = settled
             transition = episode.transitions[index]
-            key, action = transition.state.key, transition.action
-            old = self._records[key].cells[action].targets[episode.id, transition.step].value
-            if self._set_target(episode, index).value != old:
+            key, step_id = transition.state.key, (episode.id, transition.step)
+            old = self._records[key].cells[transition.action].targets[step_id]
+            new = self._set_target(episode, index)
+            if (new.value, new.void) != (old.value, old.void):
                 for later in self._bootstraps[key]:
                     if later > moment and later not in due:
                         due.add(later)
                         heappush(queue, later)
+
+    def _quarantine(self, body: Quarantined) -> None:
+        due: set[int] = set()
+        for episode in self.episodes.values():
+            of_it = (body.episode and episode.id == body.episode) or (body.source and episode.source == body.source)
+            if of_it and episode.void != body.on:
+                due.update(self._set_void(episode, body.on))
+        for came in self._imports[body.source] if body.source else ():
+            key = came.body.state.key
+            self._touch_all(key)
+            came.void = body.on
+            due.update(moment for moment in self._bootstraps[key] if moment > came.moment)
+        record = self._records.get(body.key)
+        if record and record.void != body.on:
+            self._touch_all(body.key)
+            record.void = body.on
+            due.update(self._bootstraps[body.key])
+        self._relearn(due)
+
+    def _set_void(self, episode: EpisodeTrace, void: bool) -> list[int]:
+        """Have an episode count for nothing, or again. Returns the moments of its targets."""
+        for key, action in episode.rejections:
+            self._touch(key, action)
+        for each in episode.transitions:
+            self._touch(each.state.key, each.action)
+        episode.void, episode.frontier = void, None
+        return episode.moments
+
+    def _switch(self, record: Entry) -> None:
+        """Have a record leave the memory, or come back."""
+        self._touch_all(record.state.key)
+        record.switches.append(len(self._settled))
+
+    def _meet(self, state: State) -> None:
+        """What left a full memory comes back when it is met again."""
+        record = self._records.get(state.key)
+        if record and len(record.switches) % 2:
+            self._switch(record)
 
     def _set_target(self, episode: EpisodeTrace, index: int) -> Target:
         """target(t), settled when its moment has come, provisional before."""
@@ -223,28 +318,39 @@ class Learner:
         if not terminal and (settings.n is not None or moment is None):
             key, v = self._bootstrap(episode, last, inf if moment is None else moment)
             bootstrap = settings.gamma ** len(window) * v
-        cell = self._cell(transition.state, transition.action, transition.time)
         step_id = (episode.id, transition.step)
-        label = self.labels.get(step_id)
         target = Target(
-            episode.id, transition.step, value + bootstrap, rewards, label, key, bootstrap, moment, settings.alpha
+            episode.id,
+            transition.step,
+            value + bootstrap,
+            rewards,
+            self.labels.get(step_id),
+            key,
+            bootstrap,
+            moment,
+            settings.alpha,
+            episode.table,
+            episode.void,
         )
-        cell.targets[step_id] = target
-        if transition.reason:
-            cell.reasons[step_id] = transition.reason
+        self._cell(transition.state, transition.action).targets[step_id] = target
         return target
+
+    def _led_to(self, episode: EpisodeTrace, index: int) -> list[str]:
+        """Keys of the records whose V may count in a settled target, the one that counts first."""
+        last = min(index + (episode.learning.n or 0), len(episode.transitions)) - 1
+        transition = episode.transitions[last]
+        nearest = transition.nearest if episode.learning.bootstrap == "nearest" else ""
+        return [key for key in dict.fromkeys((transition.next_key, nearest)) if key]
 
     def _bootstrap(self, episode: EpisodeTrace, last: int, before: float) -> tuple[str, float]:
         """Key and V, as it stood before a moment, of the state after transition `last`; ("", 0) without a record."""
         transition = episode.transitions[last]
-        keys = (
-            [transition.next_key, transition.nearest]
-            if episode.learning.bootstrap == "nearest"
-            else [transition.next_key]
-        )
+        keys = [transition.next_key]
+        if episode.learning.bootstrap == "nearest":
+            keys.append(transition.nearest)
         for key in keys:
             record = self._records.get(key)
-            v = record.v(before) if record else None
+            v = record.v(before, episode.table, self._limit) if record else None
             if v is not None:
                 return key, v
         return "", 0.0
@@ -261,21 +367,24 @@ class Learner:
         """Record how the state of transition `index` was reached."""
         earlier, transition = episode.transitions[:index], episode.transitions[index]
         rewards = [self._reward(episode, each) for each in earlier]
-        record = self._record(transition.state, transition.time)
-        record.arrivals[episode.id, transition.step] = Arrival(
+        self._record(transition.state).arrivals[episode.id, transition.step] = Arrival(
             rewards[-1] if rewards else 0.0,
             fsum(rewards),
             tuple(each.action for each in earlier),
             episode.learning.alpha,
             transition.time,
+            episode,
         )
 
-    def _record(self, state: State, time: datetime) -> Entry:
+    def _record(self, state: State) -> Entry:
         self._touched[state.key] = None
-        return self._records.setdefault(state.key, Entry(state, time))
+        record = self._records.get(state.key)
+        if record is None:
+            record = self._records[state.key] = Entry(state)
+        return record
 
-    def _cell(self, state: State, action: str, time: datetime) -> Cell:
-        cells = self._record(state, time).cells
+    def _cell(self, state: State, action: str) -> Cell:
+        cells = self._record(state).cells
         if action not in cells:
             cells[action] = Cell()
         self._touch(state.key, action)
@@ -284,15 +393,21 @@ class Learner:
     def _touch(self, key: str, action: str) -> None:
         self._touched[key] = None
         if (key, action) not in self._before:
-            cell = self._records[key].cells[action]
-            self._before[key, action] = (cell.q(), cell.visits())
+            self._before[key, action] = self._shown(key, action)
+
+    def _touch_all(self, key: str) -> None:
+        for action in self._records[key].cells:
+            self._touch(key, action)
+
+    def _shown(self, key: str, action: str) -> tuple[float | None, int]:
+        """Q and visits of an action as a person sees them."""
+        record = self._records[key]
+        return (None, 0) if record.is_out() else (record.cells[action].q(), record.cells[action].visits())
 
     def _changes(self) -> list[Change]:
         changes = []
         for (key, action), (old, old_visits) in self._before.items():
-            record = self._records.get(key)
-            cell = record.cells.get(action) if record else None
-            new, visits = (cell.q(), cell.visits()) if cell else (None, 0)
+            new, visits = self._shown(key, action)
             if (new, visits) != (old, old_visits):
                 changes.append(Change(key=key, action=action, old=old, new=new, visits=visits))
         return changes

@@ -331,6 +331,8 @@ class Experience(Record):
     state: State
     actions: tuple[ActionValue, ...]
     """Highest Q first; rows without visits (only rejected) last."""
+    unlisted: int = 0
+    """How many more were executed here than an experience may have; the log keeps them."""
     history: tuple[str, ...] = ()
     """The shortest list of actions that led here."""
     mean_last_reward: FiniteFloat = 0.0

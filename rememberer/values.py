@@ -2,9 +2,12 @@
 
     Q(s, a) = mean of its targets (alpha = 1/N), or their exponential average with constant alpha
 
-How targets come about is in `rememberer.learning`.
+With double Q-learning a target is of one of two tables, and what a person sees is the mean of the two; targets of
+other episodes and imports are of both. What is void (its episode or its source is quarantined) stays where it is and
+counts for nothing. How targets come about is in `rememberer.learning`.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,6 +17,9 @@ from rememberer.records import ActionValue, Experience, Imported, ImportedAction
 
 StepId = tuple[str, int]
 """(episode id, step number from 1)."""
+
+ACTIONS = 20
+"""Actions that an experience has at most, those that a person rejected apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +40,19 @@ class Target:
     moment: int | None
     """When it settled, in the order in which targets settle and imports come; None while it is provisional."""
     alpha: float | None
+    table: int | None = None
+    """With double Q-learning, the one of the two tables that it is of."""
+    void: bool = False
+    """Its episode is quarantined: it does not count."""
 
     @property
     def settled(self) -> bool:
-        """Only a label can still change it; a provisional target follows its open episode."""
+        """Only a label or a quarantine can still change it; a provisional target follows its open episode."""
         return self.moment is not None
+
+
+PENDING = Target("", 0, 0.0, (), None, "", 0.0, None, None, void=True)
+"""Keeps the place of a target that is not known yet."""
 
 
 @dataclass(slots=True)
@@ -65,10 +79,18 @@ class EpisodeTrace:
     task: str
     learning: LearningSettings
     state: State
+    source: str = ""
+    """The file that it was imported from; empty when it happened here."""
+    table: int | None = None
+    """With double Q-learning, the table that it writes to."""
     transitions: list[Transition] = field(default_factory=list)
+    rejections: list[tuple[str, str]] = field(default_factory=list)
+    """(key, action) of what a person passed over."""
     ended: str = ""
     """Empty while open; `terminated` or `truncated` after."""
     stopped: bool = False
+    void: bool = False
+    """Quarantined: nothing of it counts."""
     moments: list[int] = field(default_factory=list)
     """When the targets settled, of the transitions from the first on."""
     frontier: tuple[str, float] | None = None
@@ -86,6 +108,27 @@ class EpisodeTrace:
         if self.environment_return >= 1.0 and not self.stopped:
             return "solved"
         return "failed" if self.ended == "terminated" else "stopped"
+
+
+@dataclass(slots=True)
+class Import:
+    """An experience from a file, and when it came."""
+
+    moment: int
+    time: datetime
+    body: Imported
+    source: str
+    void: bool = False
+    """Quarantined: it does not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """That a person passed an action over."""
+
+    episode: EpisodeTrace
+    time: datetime
+    words: str
 
 
 def average(imported: list[tuple[float, int]], own: list[tuple[float, float | None]]) -> float | None:
@@ -109,41 +152,54 @@ def average(imported: list[tuple[float, int]], own: list[tuple[float, float | No
 
 @dataclass(slots=True)
 class Cell:
-    """The targets of one (state, action), and what was imported for it, with the moment when it came."""
+    """The targets of one (state, action), what was imported for it, and who passed it over."""
 
-    imports: list[tuple[int, ImportedAction]] = field(default_factory=list)
+    imports: list[tuple[Import, ImportedAction]] = field(default_factory=list)
     targets: dict[StepId, Target] = field(default_factory=dict)
     reasons: dict[StepId, str] = field(default_factory=dict)
-    rejections: list[str] = field(default_factory=list)
+    rejections: list[Rejection] = field(default_factory=list)
 
-    def visits(self) -> int:
-        return len(self.targets) + sum(each.visits for _, each in self.imports)
+    def visits(self, before: float | None = None) -> int:
+        """How many targets and imported visits count: now, or settled before a moment."""
+        own = sum(1 for each in self.targets.values() if not each.void and _counts(each.moment, before))
+        return own + sum(row.visits for each, row in self.imports if not each.void and _counts(each.moment, before))
 
-    def q(self) -> float | None:
-        """Q(s, a) of now, provisional targets included; imports stand first. None without any."""
-        return average(
-            [(each.q, each.visits) for _, each in self.imports],
-            [(each.value, each.alpha) for each in self.targets.values()],
-        )
+    def q(self, before: float | None = None, table: int | None = None) -> float | None:
+        """Q(s, a) of now, provisional targets included, or as it stood before a moment, from settled targets alone.
 
-    def settled_q(self, before: float) -> float | None:
-        """Q(s, a) as it stood before a moment, settled targets only."""
-        return average(
-            [(each.q, each.visits) for moment, each in self.imports if moment < before],
-            [
-                (each.value, each.alpha)
-                for each in self.targets.values()
-                if each.moment is not None and each.moment < before
-            ],
+        Of one table, or the mean of both; imports stand first. None without any.
+        """
+        imported = [
+            (row.q, row.visits) for each, row in self.imports if not each.void and _counts(each.moment, before)
+        ]
+        targets = [each for each in self.targets.values() if not each.void and _counts(each.moment, before)]
+        if table is None and not any(each.table is not None for each in targets):
+            return average(imported, [(each.value, each.alpha) for each in targets])
+        tables = [0, 1] if table is None else [table]
+        found = [
+            average(imported, [(each.value, each.alpha) for each in targets if each.table in (None, one)])
+            for one in tables
+        ]
+        known = [each for each in found if each is not None]
+        return fsum(known) / len(known) if known else None
+
+    def is_known(self) -> bool:
+        """Whether anything counts here, a rejection too."""
+        return (
+            any(not each.void for each in self.targets.values())
+            or any(not each.void for each, _ in self.imports)
+            or any(not each.episode.void for each in self.rejections)
         )
 
     def row(self, action: str) -> ActionValue:
         """What a person and a policy see of it."""
-        imports = [each for _, each in self.imports]
-        reasons = [*(each.reason for each in imports if each.reason), *self.reasons.values()]
+        imports = [row for each, row in self.imports if not each.void]
+        targets = {step: each for step, each in self.targets.items() if not each.void}
+        reasons = [each.reason for each in imports if each.reason]
+        reasons += [reason for step, reason in self.reasons.items() if step in targets]
         mean_reward = average(
             [(each.mean_reward, each.visits) for each in imports],
-            [(each.rewards[0], each.alpha) for each in self.targets.values()],
+            [(each.rewards[0], each.alpha) for each in targets.values()],
         )
         return ActionValue(
             action=action,
@@ -151,8 +207,8 @@ class Cell:
             visits=self.visits(),
             mean_reward=mean_reward or 0.0,
             reason=reasons[-1] if reasons else "",
-            rejections=tuple(self.rejections),
-            labels=tuple(target.label for target in self.targets.values() if target.label is not None),
+            rejections=tuple(each.words for each in self.rejections if not each.episode.void),
+            labels=tuple(each.label for each in targets.values() if each.label is not None),
         )
 
 
@@ -165,6 +221,7 @@ class Arrival:
     history: tuple[str, ...]
     alpha: float | None
     time: datetime
+    episode: EpisodeTrace
 
 
 @dataclass(slots=True)
@@ -172,49 +229,89 @@ class Entry:
     """A state and what is known of it."""
 
     state: State
-    created: datetime
     cells: dict[str, Cell] = field(default_factory=dict)
     arrivals: dict[StepId, Arrival] = field(default_factory=dict)
-    imports: list[tuple[datetime, Imported]] = field(default_factory=list)
-    pinned: bool = False
+    imports: list[Import] = field(default_factory=list)
+    switches: list[int] = field(default_factory=list)
+    """The moments at which it left a full memory, and came back, in turn."""
+    void: bool = False
+    """Quarantined: it counts for nothing."""
 
-    def v(self, before: float = inf) -> float | None:
-        """max_a Q(s, a) as it stood before a moment, settled targets only; None when nothing was settled."""
-        values = [q for cell in self.cells.values() if (q := cell.settled_q(before)) is not None]
-        return max(values, default=None)
+    def is_out(self, before: float = inf) -> bool:
+        """Whether it was no part of the memory at a moment."""
+        return self.void or bisect_right(self.switches, before) % 2 == 1
 
-    def experience(self, episodes: Mapping[str, EpisodeTrace]) -> Experience:
-        """What a person and a policy see of it. Of `episodes`, the last that came through here tells the outcome."""
-        arrivals = list(self.arrivals.values())
-        through = [episode for episode, _ in self.arrivals]
-        last = episodes[through[-1]] if through else None
+    def is_known(self) -> bool:
+        """Whether there is an experience of it now."""
+        return not self.is_out() and not self.state.forgotten and any(each.is_known() for each in self.cells.values())
+
+    def v(self, before: float = inf, own: int | None = None, limit: int = ACTIONS) -> float | None:
+        """V as it stood before a moment, settled targets only; None when nothing was settled.
+
+        max_a Q(s, a); with double Q-learning, for an episode that writes to the table `own`, the other table's value
+        of the action that is best in its own: Q_other(s, argmax_a Q_own(s, a)).
+        """
+        if self.is_out(before):
+            return None
+        known = [(q, cell) for cell in self.cells.values() if (q := cell.q(before, own)) is not None]
+        if len(known) > limit:
+            known = sorted(known, key=lambda each: (-each[1].visits(before), -each[0]))[:limit]
+        if not known:
+            return None
+        q, best = max(known, key=lambda each: each[0])
+        return q if own is None else best.q(before, 1 - own) or 0.0
+
+    def experience(self, pinned: bool = False, limit: int = ACTIONS) -> Experience:
+        """What a person and a policy see of it. The last episode that came through here tells the outcome."""
+        arrivals = {step: each for step, each in self.arrivals.items() if not each.episode.void}
+        imports = [each for each in self.imports if not each.void]
+        rejections = [each for cell in self.cells.values() for each in cell.rejections if not each.episode.void]
+        times = [*(each.time for each in imports), *(each.time for each in arrivals.values())]
+        created = min([*times, *(each.time for each in rejections)])
+        last = list(arrivals.values())[-1].episode if arrivals else None
+        rows = sorted((cell.row(action) for action, cell in self.cells.items() if cell.is_known()), key=_best_first)
+        tried = sum(row.visits > 0 for row in rows)
+        if tried > limit:
+            kept = sorted(rows[:tried], key=lambda row: (-row.visits, -row.q))[:limit]
+            rows = [*sorted(kept, key=_best_first), *rows[tried:]]
         # The shortest way here; of several, the latest.
-        ways = [*(each.history for _, each in self.imports), *(each.history for each in arrivals)]
+        ways = [*(each.body.history for each in imports), *(each.history for each in arrivals.values())]
         return Experience(
             state=self.state,
-            actions=tuple(sorted((cell.row(action) for action, cell in self.cells.items()), key=_best_first)),
+            actions=tuple(rows),
+            unlisted=max(0, tried - limit),
             history=min(reversed(ways), key=len, default=()),
-            mean_last_reward=self._mean(lambda each: each.last_reward, lambda each: each.mean_last_reward),
-            mean_total_reward=self._mean(lambda each: each.total_reward, lambda each: each.mean_total_reward),
-            visits=len(arrivals) + sum(each.visits for _, each in self.imports),
-            created=self.created,
-            updated=max([self.created, *(each.time for each in arrivals), *(time for time, _ in self.imports)]),
-            origin="episode" if arrivals or not self.imports else self.imports[0][1].source,
-            pinned=self.pinned,
-            episodes=tuple(dict.fromkeys(through)),
+            mean_last_reward=_mean(imports, arrivals, lambda it: it.mean_last_reward, lambda it: it.last_reward),
+            mean_total_reward=_mean(imports, arrivals, lambda it: it.mean_total_reward, lambda it: it.total_reward),
+            visits=len(arrivals) + sum(each.body.visits for each in imports),
+            created=created,
+            updated=max([created, *times]),
+            origin="episode" if arrivals or not imports else imports[0].body.source,
+            pinned=pinned,
+            episodes=tuple(dict.fromkeys(episode for episode, _ in arrivals)),
             outcome=last.outcome if last else "",
             outcome_return=last.environment_return if last else 0.0,
             outcome_steps=len(last.transitions) if last else 0,
         )
 
-    def _mean(self, of: Callable[[Arrival], float], imported: Callable[[Imported], float]) -> float:
-        return (
-            average(
-                [(imported(each), each.visits) for _, each in self.imports],
-                [(of(each), each.alpha) for each in self.arrivals.values()],
-            )
-            or 0.0
+
+def _counts(moment: int | None, before: float | None) -> bool:
+    return before is None or (moment is not None and moment < before)
+
+
+def _mean(
+    imports: list[Import],
+    arrivals: Mapping[StepId, Arrival],
+    imported: Callable[[Imported], float],
+    own: Callable[[Arrival], float],
+) -> float:
+    return (
+        average(
+            [(imported(each.body), each.body.visits) for each in imports],
+            [(own(each), each.alpha) for each in arrivals.values()],
         )
+        or 0.0
+    )
 
 
 def _best_first(row: ActionValue) -> tuple[bool, float, int]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -14,6 +14,7 @@ from rememberer.records import (
     Change,
     Decided,
     Decision,
+    Dropped,
     EpisodeEnded,
     EpisodeStarted,
     Event,
@@ -25,6 +26,7 @@ from rememberer.records import (
     LearningSettings,
     Observed,
     Pinned,
+    Quarantined,
     State,
 )
 
@@ -46,18 +48,21 @@ class Log:
         self.events: list[Event] = []
         self._steps: dict[str, Iterable[int]] = {}
 
-    def add(self, body: Body, episode: str = "") -> Event:
+    def add(self, body: Body, episode: str = "", source: str = "") -> Event:
         number = len(self.events)
         time = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=number)
-        event = Event(id=str(number), user=USER, episode=episode, seq=number, time=time, body=body)
+        event = Event(id=str(number), user=USER, episode=episode, seq=number, time=time, source=source, body=body)
         self.events.append(event)
         return event
 
-    def start(self, episode: str, where: str, **learning: Any) -> Event:
+    def start(
+        self, episode: str, where: str, *, source: str = "", table: Literal[0, 1] | None = None, **learning: Any
+    ) -> Event:
         self._steps[episode] = count(1)
+        task = "buy a red shoe"
         how = LearningSettings(**learning)
-        started = EpisodeStarted(env="nowhere", task_id="t", task="buy a red shoe", learning=how, state=page(where))
-        return self.add(started, episode)
+        started = EpisodeStarted(env="nowhere", task_id="t", task=task, learning=how, table=table, state=page(where))
+        return self.add(started, episode, source)
 
     def step(self, episode: str, action: str, reward: float, to: str, **known: Any) -> Event:
         """`known`: `terminated`, `truncated`, `nearest` (a page's name), `reason`."""
@@ -91,6 +96,15 @@ class Log:
 
     def pin(self, where: str, pinned: bool = True) -> Event:
         return self.add(Pinned(key=page(where).key, pinned=pinned))
+
+    def drop(self, where: str, like: str = "elsewhere") -> Event:
+        return self.add(Dropped(key=page(where).key, like=page(like).key, similarity=0.9))
+
+    def quarantine(self, on: bool = True, **what: str) -> Event:
+        """`what`: `episode`, `source` or `where` (a page's name)."""
+        if where := what.pop("where", ""):
+            what["key"] = page(where).key
+        return self.add(Quarantined(on=on, **what))
 
 
 Table = dict[tuple[str, str], tuple[float | None, int]]
@@ -135,13 +149,15 @@ _learning = st.fixed_dictionaries(
 _episodes = st.integers(0, 3)
 _numbers = st.integers(1, 5)
 _kinds = ["step"] * 8 + ["start"] * 3 + ["label"] * 4 + ["withdraw", "end", "reject", "override", "load", "pin", "late"]
+_kinds += ["drop", "quarantine"]
+_sources = st.sampled_from(["", "", "a file", "another file"])
 
 
 @st.composite
 def logs(draw: st.DrawFn) -> list[Event]:
     """Any log: interleaved episodes of all settings, revisits, circles; labels given, changed and taken back at any
-    time (before the step, in the middle, after the end); rejections, overrides, imports, pins; a step of another
-    process after the end."""
+    time (before the step, in the middle, after the end); rejections, overrides, imports, pins; what left a full memory
+    or was quarantined, for good or for a while; a step of another process after the end."""
     log = Log()
     open_episodes: list[str] = []
     ended: list[str] = []
@@ -149,7 +165,8 @@ def logs(draw: st.DrawFn) -> list[Event]:
     for kind in draw(st.lists(st.sampled_from(_kinds), min_size=15, max_size=50)):
         if kind == "start" or not open_episodes:
             open_episodes.append(f"e{next(names)}")
-            log.start(open_episodes[-1], draw(_pages), **draw(_learning))
+            how = {"source": draw(_sources), "table": draw(st.sampled_from([None, None, 0, 1]))}
+            log.start(open_episodes[-1], draw(_pages), **how, **draw(_learning))
             continue
         episode = draw(st.sampled_from(open_episodes))
         if kind == "step":
@@ -173,7 +190,16 @@ def logs(draw: st.DrawFn) -> list[Event]:
             log.decide(episode, kind, draw(_actions), draw(_actions), draw(st.sampled_from(["", "too dear"])))
         elif kind == "load":
             rows = draw(st.dictionaries(_actions, _rewards, min_size=1))
-            log.load(draw(_pages), visits=draw(st.integers(1, 3)), **rows)
+            log.load(draw(_pages), draw(_sources), draw(st.integers(1, 3)), **rows)
+        elif kind == "drop":
+            log.drop(draw(_pages))
+        elif kind == "quarantine":
+            what = draw(
+                st.fixed_dictionaries({"episode": _episodes.map("e{}".format)})
+                | st.fixed_dictionaries({"source": _sources.filter(bool)})
+                | st.fixed_dictionaries({"where": _pages})
+            )
+            log.quarantine(draw(st.booleans()), **what)
         else:
             log.pin(draw(_pages), draw(st.booleans()))
     return log.events

@@ -1,14 +1,15 @@
 """Whatever the log and however it comes in: the table is a function of it, and every change of it is told."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rememberer.learning import Learner
-from rememberer.records import Event, Experience, Labelled, LabelWithdrawn
-from tests.rememberer.logs import Log, Table, logs, patient, table
+from rememberer.records import Event, Experience, Imported, Labelled, LabelWithdrawn, Quarantined
+from tests.rememberer.logs import Log, Table, logs, page, patient, table
 
 
 def everything(learner: Learner) -> Any:
@@ -62,8 +63,10 @@ def test_what_was_touched_is_all_that_a_copy_of_the_table_needs(log: list[Event]
     learner, copy = Learner(), dict[str, Experience]()
     for event in log:
         learner.apply([event])
-        copy |= {each.key: each for each in learner.experiences(learner.touched())}
-        assert list(learner.experiences()) == list(copy.values())
+        touched = learner.touched()
+        copy = {key: each for key, each in copy.items() if key not in touched}
+        copy |= {each.key: each for each in learner.experiences(touched)}
+        assert {each.key: each for each in learner.experiences()} == copy
 
 
 @patient
@@ -94,3 +97,56 @@ def test_labels_that_were_wrong_and_then_put_right_leave_no_trace(log: list[Even
     learner.apply(put_right)
     assert everything(learner)[:3] == everything(final)[:3]
     assert learner.labels == final.labels
+
+
+def worth(learner: Learner) -> Any:
+    """What a person sees of the values and what they are made of. Moments are numbered within a log: not theirs."""
+    known = {each.key: each for each in learner.experiences()}
+    targets = {
+        (each.key, row.action): [replace(target, moment=None) for target in learner.targets(each.key, row.action)]
+        for each in known.values()
+        for row in each.actions
+    }
+    return known, targets, {key: learner.v(key) for key in known}
+
+
+def without(log: list[Event], episodes: set[str], source: str) -> list[Event]:
+    """A log in which these episodes, and all that came from a source, never were."""
+    gone = episodes | {each.episode for each in log if source and each.source == source}
+    return [
+        each
+        for each in log
+        if each.episode not in gone and not (isinstance(each.body, Imported) and source and each.body.source == source)
+    ]
+
+
+@patient
+@given(logs(), st.data())
+def test_what_is_quarantined_counts_as_if_it_had_never_been_and_can_come_back(
+    log: list[Event], data: st.DataObject
+) -> None:
+    log = [each for each in log if not isinstance(each.body, Quarantined)]
+    episode = data.draw(st.sampled_from(["", "e0", "e1", "e2"]))
+    source = data.draw(st.sampled_from(["a file", "another file"] if not episode else [""]))
+    learner = one_by_one(log)
+    before = everything(learner)
+    learner.apply([Event(user="me", seq=len(log), body=Quarantined(episode=episode, source=source))])
+    assert worth(learner) == worth(Learner(without(log, {episode} - {""}, source)))
+    learner.apply([Event(user="me", seq=len(log) + 1, body=Quarantined(episode=episode, source=source, on=False))])
+    assert everything(learner) == before
+
+
+@patient
+@given(logs(), st.sampled_from(["one", "two", "three"]))
+def test_a_quarantined_experience_is_gone_and_no_value_rests_on_it(log: list[Event], where: str) -> None:
+    learner, key = one_by_one(log), page(where).key
+    had = any(isinstance(each.body, Quarantined) and each.body.key == key for each in log)
+    before = everything(learner)
+    learner.apply([Event(user="me", seq=len(log), body=Quarantined(key=key))])
+    known, targets, *_ = everything(learner)
+    assert key not in {each.key for each in known}
+    assert learner.v(key) is None
+    assert all(target.bootstrap_key != key for each in targets.values() for target in each)
+    if not had:
+        learner.apply([Event(user="me", seq=len(log) + 1, body=Quarantined(key=key, on=False))])
+        assert everything(learner) == before
