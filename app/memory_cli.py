@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from app.explained import explained
 from app.options import Home, User
 from app.settings import Settings, load_settings
 from app.terminal import counted, one_line, say, signed
@@ -15,7 +16,6 @@ from rememberer.embedding import SentenceEncoder
 from rememberer.errors import UnknownExperience
 from rememberer.memory import Memory
 from rememberer.records import ActionValue, Experience
-from rememberer.values import Target
 from storage import LanceStore, export_log, import_log
 from storage.schema import STORE_VERSION
 
@@ -91,7 +91,7 @@ def show(
             f"\n{one.state.observation.strip()}\n",
         )
         for row in one.actions:
-            _show_action(row, known.explain(one.key, row.action))
+            _show_action(row, explained(known, one.key, row.action))
 
 
 @memory.command(epilog="Example: rememberer memory export my-memory.jsonl")
@@ -147,18 +147,11 @@ def _row(key: str, value: str, tried: str, action: str, outcome: str, task: str,
     return f"{key[:12]:12}  {value:>5}  {tried:>5}  {action:28}  {outcome:12}  {task:40}  {one_line(page, 50)}".rstrip()
 
 
-def _show_action(row: ActionValue, targets: list[Target]) -> None:
+def _show_action(row: ActionValue, made_of: list[str]) -> None:
     say(f"{signed(row.q) if row.visits else '-':>5}  {row.visits}x  {row.action}")
     if row.reason:
         say(f"           because: {one_line(row.reason, 160)}")
     for words in row.rejections:
         say(f"           rejected{f': {one_line(words, 160)}' if words else ''}")
-    for target in targets:
-        say(f"           {_made_of(target)}")
-
-
-def _made_of(target: Target) -> str:
-    parts = " ".join(map(signed, target.rewards))
-    onwards = f" {signed(target.bootstrap)} from where it led" if target.bootstrap_key else ""
-    label = f", your reward {signed(target.label)}" if target.label is not None else ""
-    return f"{signed(target.value)} = {parts}{onwards}{label}{'' if target.settled else ' so far'}"
+    for line in made_of:
+        say(f"           {line}".replace("−", "-"))

@@ -14,6 +14,7 @@ from rememberer.errors import (
     StoreError,
     UnknownEpisode,
     UnknownExperience,
+    UnknownSource,
     WrongStore,
 )
 from rememberer.learning import Learner
@@ -52,7 +53,7 @@ from rememberer.records import (
 from rememberer.session import Outcome, Session
 from rememberer.store import InMemoryStore, Store
 from rememberer.transcript import Transcript, Turn
-from rememberer.values import EpisodeTrace, Target, Transition
+from rememberer.values import EpisodeTrace, Explanation, Import, Target, Transition
 
 __all__ = [
     "ActionText",
@@ -77,8 +78,10 @@ __all__ = [
     "EpisodeTrace",
     "Event",
     "Experience",
+    "Explanation",
     "Forgotten",
     "Human",
+    "Import",
     "Imported",
     "ImportedAction",
     "InMemoryStore",
@@ -118,5 +121,6 @@ __all__ = [
     "Turn",
     "UnknownEpisode",
     "UnknownExperience",
+    "UnknownSource",
     "WrongStore",
 ]

@@ -5,6 +5,7 @@ RemembererError
   StoreError            the store cannot be opened, read or written
     WrongStore          another schema version or embedding model, a directory that is something else
   UnknownExperience     a key that this user's memory does not have
+  UnknownSource         a file that nothing in this user's memory came from
   SessionError          what a session refuses; nothing was executed and nothing was stored
     AlreadyAnswered     the step was answered before: by a double click, another tab, a retry
     NotAvailable        an action that cannot be done now
@@ -27,6 +28,10 @@ class WrongStore(StoreError):
 
 class UnknownExperience(RemembererError):
     """Raised for a key that this user's memory does not have."""
+
+
+class UnknownSource(RemembererError):
+    """Raised for a file that nothing in this user's memory came from."""
 
 
 class SessionError(RemembererError):
@@ -69,5 +74,6 @@ __all__ = [
     "StoreError",
     "UnknownEpisode",
     "UnknownExperience",
+    "UnknownSource",
     "WrongStore",
 ]

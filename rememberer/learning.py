@@ -19,6 +19,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from heapq import heappop, heappush
+from itertools import takewhile
 from math import fsum, inf
 
 from rememberer.records import (
@@ -45,12 +46,18 @@ from rememberer.values import (
     Cell,
     Entry,
     EpisodeTrace,
+    Explanation,
     Import,
     Rejection,
     StepId,
     Target,
     Transition,
 )
+
+
+def until(events: Iterable[Event], time: datetime) -> Iterator[Event]:
+    """The beginning of a log: all up to the first event that is later than `time`."""
+    return takewhile(lambda event: event.time <= time, events)
 
 
 class Learner:
@@ -110,14 +117,15 @@ class Learner:
         for _, record in self._known(keys):
             yield record.state, sum(cell.visits() for cell in record.cells.values())
 
-    def cell(self, key: str, action: str) -> Cell:
+    def explain(self, key: str, action: str) -> Explanation:
         """What makes up Q(key, action); empty when nothing is known of it."""
         record = self._records.get(key)
-        return (record.cells.get(action) if record else None) or Cell()
+        return ((record.cells.get(action) if record else None) or Cell()).explanation()
 
-    def targets(self, key: str, action: str) -> list[Target]:
-        """The targets behind Q(key, action), in order of time."""
-        return [each for each in self.cell(key, action).targets.values() if not each.void]
+    def sources(self) -> list[str]:
+        """The files that something was imported from, sorted."""
+        episodes = {each.source for each in self.episodes.values()}
+        return sorted((episodes | {source for source, came in self._imports.items() if came}) - {""})
 
     def pinned(self) -> set[str]:
         """Keys of what stays however full the memory is."""
@@ -163,7 +171,7 @@ class Learner:
                     self._touched.update((each.state.key, None) for each in episode.transitions)
             case Decided(decision=decision) if decision.kind in ("reject", "override") and decision.proposed:
                 episode = self.episodes[event.episode]
-                self._meet(episode.state)
+                self._meet(episode.state, episode)
                 cell = self._cell(episode.state, decision.proposed)
                 cell.rejections.append(Rejection(episode, event.time, decision.hint))
                 episode.rejections.append((episode.state.key, decision.proposed))
@@ -172,10 +180,8 @@ class Learner:
             case Pinned(key=key, pinned=pinned):
                 (self._pinned.add if pinned else self._pinned.discard)(key)
                 self._touched[key] = None
-            case Dropped(key=key) if key not in self._pinned:
-                record = self._records.get(key)
-                if record and not record.is_out():
-                    self._switch(record)
+            case Dropped(key=key) if key in self._records and key not in self._pinned:
+                self._switch(key, None)
             case Quarantined() as body:
                 self._quarantine(body)
 
@@ -186,7 +192,7 @@ class Learner:
         episode.transitions.append(
             Transition(body.step, episode.state, body.action, body.reward, next_key, body.nearest, body.reason, time)
         )
-        self._meet(episode.state)
+        self._meet(episode.state, episode)
         # It takes its place now, so that targets stand in order of execution.
         step_id, cell = (episode.id, body.step), self._cell(episode.state, body.action)
         cell.targets[step_id] = PENDING
@@ -200,8 +206,8 @@ class Learner:
         self._touched.update((each.state.key, None) for each in episode.transitions)
 
     def _import(self, body: Imported, event: Event) -> None:
-        self._meet(body.state)
         came = Import(len(self._settled), event.time, body, event.source or body.source)
+        self._meet(body.state, came)
         self._settled.append(None)
         self._record(body.state).imports.append(came)
         for source in {event.source, body.source}:
@@ -269,42 +275,36 @@ class Learner:
                         heappush(queue, later)
 
     def _quarantine(self, body: Quarantined) -> None:
-        due: set[int] = set()
+        """Have an episode, what came from a source, or an experience count for nothing, or again."""
+        met: list[str] = []
+        own: list[int] = []
         for episode in self.episodes.values():
-            of_it = (body.episode and episode.id == body.episode) or (body.source and episode.source == body.source)
+            of_it = body.episode == episode.id or (body.source and body.source == episode.source)
             if of_it and episode.void != body.on:
-                due.update(self._set_void(episode, body.on))
+                met += [each.state.key for each in episode.transitions] + [key for key, _ in episode.rejections]
+                own += episode.moments
+                self._touch_all(met)
+                episode.void, episode.frontier = body.on, None
         for came in self._imports[body.source] if body.source else ():
-            key = came.body.state.key
-            self._touch_all(key)
+            met.append(came.body.state.key)
+            self._touch_all(met[-1:])
             came.void = body.on
-            due.update(moment for moment in self._bootstraps[key] if moment > came.moment)
-        record = self._records.get(body.key)
-        if record and record.void != body.on:
-            self._touch_all(body.key)
-            record.void = body.on
-            due.update(self._bootstraps[body.key])
-        self._relearn(due)
+        if body.key in self._records:
+            met.append(body.key)
+            self._touch_all(met[-1:])
+            self._records[body.key].void = body.on
+        self._relearn({*own, *(moment for key in met for moment in self._bootstraps[key])})
 
-    def _set_void(self, episode: EpisodeTrace, void: bool) -> list[int]:
-        """Have an episode count for nothing, or again. Returns the moments of its targets."""
-        for key, action in episode.rejections:
-            self._touch(key, action)
-        for each in episode.transitions:
-            self._touch(each.state.key, each.action)
-        episode.void, episode.frontier = void, None
-        return episode.moments
+    def _switch(self, key: str, met_by: EpisodeTrace | Import | None) -> None:
+        """Have a record leave the memory, or come back because of what met it."""
+        self._touch_all([key])
+        self._records[key].switches.append((len(self._settled), met_by))
 
-    def _switch(self, record: Entry) -> None:
-        """Have a record leave the memory, or come back."""
-        self._touch_all(record.state.key)
-        record.switches.append(len(self._settled))
-
-    def _meet(self, state: State) -> None:
+    def _meet(self, state: State, by: EpisodeTrace | Import) -> None:
         """What left a full memory comes back when it is met again."""
         record = self._records.get(state.key)
-        if record and len(record.switches) % 2:
-            self._switch(record)
+        if record and record.switches:
+            self._switch(state.key, by)
 
     def _set_target(self, episode: EpisodeTrace, index: int) -> Target:
         """target(t), settled when its moment has come, provisional before."""
@@ -324,7 +324,7 @@ class Learner:
             transition.step,
             value + bootstrap,
             rewards,
-            self.labels.get(step_id),
+            tuple(self.labels.get((episode.id, each.step)) for each in window),
             key,
             bootstrap,
             moment,
@@ -395,9 +395,10 @@ class Learner:
         if (key, action) not in self._before:
             self._before[key, action] = self._shown(key, action)
 
-    def _touch_all(self, key: str) -> None:
-        for action in self._records[key].cells:
-            self._touch(key, action)
+    def _touch_all(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            for action in self._records[key].cells:
+                self._touch(key, action)
 
     def _shown(self, key: str, action: str) -> tuple[float | None, int]:
         """Q and visits of an action as a person sees them."""

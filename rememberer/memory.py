@@ -4,17 +4,37 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 
 import envs
 from rememberer.embedding import CachedEncoder, Encoder, SentenceEncoder
-from rememberer.errors import NoSuchStep, SessionError, StoreError, UnknownEpisode, UnknownExperience, WrongStore
+from rememberer.errors import (
+    NoSuchStep,
+    SessionError,
+    StoreError,
+    UnknownEpisode,
+    UnknownExperience,
+    UnknownSource,
+    WrongStore,
+)
 from rememberer.forgetting import redact
-from rememberer.learning import Learner
+from rememberer.learning import Learner, until
 from rememberer.policy import Retrieved
-from rememberer.records import Body, Change, Event, Experience, Forgotten, Labelled, LabelWithdrawn, Pinned, State
+from rememberer.records import (
+    Body,
+    Change,
+    Event,
+    Experience,
+    Forgotten,
+    Labelled,
+    LabelWithdrawn,
+    Pinned,
+    Quarantined,
+    State,
+)
 from rememberer.similarity import Index, KindTable, Similarity
 from rememberer.store import Store
-from rememberer.values import EpisodeTrace, Target, Transition
+from rememberer.values import EpisodeTrace, Explanation, Transition
 
 log = logging.getLogger(__name__)
 
@@ -135,11 +155,18 @@ class Memory:
                 return found
         raise UnknownExperience(f"There is no experience {key!r} in the memory of {self.user!r}. See: memory list")
 
-    def explain(self, key: str, action: str) -> list[Target]:
-        """The targets that make up Q(key, action), in order of time."""
+    def explain(self, key: str, action: str) -> Explanation:
+        """What makes up Q(key, action), down to the last reward and label."""
         self.experience(key)
         with self._lock:
-            return self._learner.targets(key, action)
+            return self._learner.explain(key, action)
+
+    def at(self, time: datetime) -> Learner:
+        """The table as it was at a moment, but for what was forgotten since: that is gone for good.
+
+        Reads the store; writes nothing. A clock that was set back tells nothing: what the log has first came first.
+        """
+        return Learner(until(self.store.events(self.user), time))
 
     def episodes(self) -> list[EpisodeTrace]:
         """All episodes, oldest first."""
@@ -186,6 +213,33 @@ class Memory:
         with self.alone():
             self.experience(key)
             self.write([Pinned(key=key, pinned=pinned)])
+
+    def quarantine(
+        self, *, episode: str = "", source: str = "", key: str = "", on: bool = True, reason: str = ""
+    ) -> list[Change]:
+        """Have one of these count for nothing, as if it had never been: an episode, all that was imported from a
+        source (until now), or an experience; with `on=False` have it count again.
+
+        Returns the values that moved. On disk: one event, and the rows of the view that moved. Raises
+        `UnknownEpisode`, `UnknownSource`, `UnknownExperience`; then nothing is written.
+        """
+        with self.alone():
+            if episode:
+                self.trace(episode)
+            elif source:
+                if source not in self.sources():
+                    raise UnknownSource(
+                        f"Nothing in the memory of {self.user!r} came from {source!r}. "
+                        f"What was imported came from: {', '.join(self.sources()) or 'nowhere, so far'}."
+                    )
+            elif on:
+                self.experience(key)
+            return self.write([Quarantined(episode=episode, source=source, key=key, on=on, reason=reason)])
+
+    def sources(self) -> list[str]:
+        """The files that something was imported from, quarantined or not, sorted."""
+        with self._lock:
+            return self._learner.sources()
 
     def forget(self, keys: Iterable[str]) -> None:
         """Forget experiences for good: their texts leave the view, the log, and the files.
@@ -285,12 +339,18 @@ class Memory:
         if not at_start and self.forgotten >= events[0].seq:
             self._restart()  # another process has forgotten what is still known here
             return changes
-        for state, visits in self._learner.states(self._learner.touched()):
+        gone = dict.fromkeys(self._learner.touched())
+        for state, visits in self._learner.states(gone.copy()):
+            del gone[state.key]
             index = self._indexes.get(state.env)
             if index is not None and state.key in index:
                 index.set_visits(state.key, visits)
             else:
                 self._unindexed[state.key] = state
+        for key in gone:
+            self._unindexed.pop(key, None)
+        for index in self._indexes.values():
+            index.remove(gone)
         return changes
 
     def _encode(self, states: Sequence[State]) -> None:
@@ -321,7 +381,10 @@ class Memory:
         if behind:
             self._mend_view(self._learner)
         else:
-            self.store.put_experiences(self.user, self._learner.experiences(self._learner.touched()))
+            touched = self._learner.touched()
+            known = list(self._learner.experiences(touched))
+            self.store.put_experiences(self.user, known)
+            self.store.drop_experiences(self.user, sorted({*touched} - {each.key for each in known}))
         self._behind = False
         if encoded := self.encoder.take_fresh():
             self.store.put_vectors(self.user, encoded)

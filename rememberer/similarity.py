@@ -5,7 +5,7 @@ over the kinds of page that the environment reports. Either way f is ONE dot pro
 of their weight and stand side by side in one vector. So retrieval is one encoding and one matrix product.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -77,6 +77,16 @@ class Index:
         for row, state in enumerate(states, first):
             self._keys.append(state.key)
             self._row[state.key] = row
+
+    def remove(self, keys: Iterable[str]) -> None:
+        """Take states out; those that are not there are passed over."""
+        gone = [self._row.pop(key) for key in keys if key in self._row]
+        if gone:
+            count, kept = len(self._keys), np.delete(np.arange(len(self._keys)), gone)
+            self._keys = [self._keys[row] for row in kept]
+            self._row = {key: row for row, key in enumerate(self._keys)}
+            for rows in (self._visits, self._tasks, self._seen):
+                rows[: len(kept)] = rows[:count][kept]
 
     def set_visits(self, key: str, visits: int) -> None:
         """Ties go to the state that was visited more."""

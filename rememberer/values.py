@@ -7,7 +7,6 @@ other episodes and imports are of both. What is void (its episode or its source 
 counts for nothing. How targets come about is in `rememberer.learning`.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -31,8 +30,8 @@ class Target:
     value: float
     rewards: tuple[float, ...]
     """r(t+1) ... as used, labels and step penalty included; at most n."""
-    label: float | None
-    """The person's label on this very step."""
+    labels: tuple[float | None, ...]
+    """The person's label on each of these steps, this very step first."""
     bootstrap_key: str
     """Key of the state whose V was added; empty when none was."""
     bootstrap: float
@@ -51,7 +50,7 @@ class Target:
         return self.moment is not None
 
 
-PENDING = Target("", 0, 0.0, (), None, "", 0.0, None, None, void=True)
+PENDING = Target("", 0, 0.0, (), (), "", 0.0, None, None, void=True)
 """Keeps the place of a target that is not known yet."""
 
 
@@ -169,9 +168,7 @@ class Cell:
 
         Of one table, or the mean of both; imports stand first. None without any.
         """
-        imported = [
-            (row.q, row.visits) for each, row in self.imports if not each.void and _counts(each.moment, before)
-        ]
+        imported = [(row.q, row.visits) for each, row in self.imports if not each.void and _counts(each.moment, before)]
         targets = [each for each in self.targets.values() if not each.void and _counts(each.moment, before)]
         if table is None and not any(each.table is not None for each in targets):
             return average(imported, [(each.value, each.alpha) for each in targets])
@@ -191,6 +188,14 @@ class Cell:
             or any(not each.episode.void for each in self.rejections)
         )
 
+    def explanation(self) -> "Explanation":
+        """What Q is made of."""
+        return Explanation(
+            self.q(),
+            tuple((came, row) for came, row in self.imports if not came.void),
+            tuple(each for each in self.targets.values() if not each.void),
+        )
+
     def row(self, action: str) -> ActionValue:
         """What a person and a policy see of it."""
         imports = [row for each, row in self.imports if not each.void]
@@ -208,8 +213,17 @@ class Cell:
             mean_reward=mean_reward or 0.0,
             reason=reasons[-1] if reasons else "",
             rejections=tuple(each.words for each in self.rejections if not each.episode.void),
-            labels=tuple(each.label for each in targets.values() if each.label is not None),
+            labels=tuple(each.labels[0] for each in targets.values() if each.labels[0] is not None),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """All that makes up one Q, in order of time: `average` of it, table by table, is `q`."""
+
+    q: float | None
+    imports: tuple[tuple[Import, ImportedAction], ...]
+    targets: tuple[Target, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,14 +246,19 @@ class Entry:
     cells: dict[str, Cell] = field(default_factory=dict)
     arrivals: dict[StepId, Arrival] = field(default_factory=dict)
     imports: list[Import] = field(default_factory=list)
-    switches: list[int] = field(default_factory=list)
-    """The moments at which it left a full memory, and came back, in turn."""
+    switches: list[tuple[int, EpisodeTrace | Import | None]] = field(default_factory=list)
+    """The moments at which it left a full memory (None), and at which what met it again brought it back."""
     void: bool = False
     """Quarantined: it counts for nothing."""
 
     def is_out(self, before: float = inf) -> bool:
         """Whether it was no part of the memory at a moment."""
-        return self.void or bisect_right(self.switches, before) % 2 == 1
+        out = False
+        for moment, met_by in self.switches:
+            if moment > before:
+                break
+            out = True if met_by is None else out and met_by.void
+        return out or self.void
 
     def is_known(self) -> bool:
         """Whether there is an experience of it now."""
@@ -253,13 +272,13 @@ class Entry:
         """
         if self.is_out(before):
             return None
-        known = [(q, cell) for cell in self.cells.values() if (q := cell.q(before, own)) is not None]
+        known = [(-q, action) for action, cell in self.cells.items() if (q := cell.q(before, own)) is not None]
         if len(known) > limit:
-            known = sorted(known, key=lambda each: (-each[1].visits(before), -each[0]))[:limit]
+            known = sorted(known, key=lambda each: (-self.cells[each[1]].visits(before), *each))[:limit]
         if not known:
             return None
-        q, best = max(known, key=lambda each: each[0])
-        return q if own is None else best.q(before, 1 - own) or 0.0
+        loss, best = min(known)
+        return -loss if own is None else self.cells[best].q(before, 1 - own) or 0.0
 
     def experience(self, pinned: bool = False, limit: int = ACTIONS) -> Experience:
         """What a person and a policy see of it. The last episode that came through here tells the outcome."""
@@ -272,7 +291,7 @@ class Entry:
         rows = sorted((cell.row(action) for action, cell in self.cells.items() if cell.is_known()), key=_best_first)
         tried = sum(row.visits > 0 for row in rows)
         if tried > limit:
-            kept = sorted(rows[:tried], key=lambda row: (-row.visits, -row.q))[:limit]
+            kept = sorted(rows[:tried], key=lambda row: (-row.visits, -row.q, row.action))[:limit]
             rows = [*sorted(kept, key=_best_first), *rows[tried:]]
         # The shortest way here; of several, the latest.
         ways = [*(each.body.history for each in imports), *(each.history for each in arrivals.values())]
@@ -314,5 +333,6 @@ def _mean(
     )
 
 
-def _best_first(row: ActionValue) -> tuple[bool, float, int]:
-    return (row.visits == 0, -row.q, -row.visits)
+def _best_first(row: ActionValue) -> tuple[bool, float, int, str]:
+    # The text last, so that the order does not tell what was tried first, perhaps in a quarantined episode.
+    return (row.visits == 0, -row.q, -row.visits, row.action)

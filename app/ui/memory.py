@@ -5,6 +5,7 @@ from typing import Any
 import gradio as gr
 
 from app.desks import Desks
+from app.explained import explained
 from app.ui import render
 from app.ui.play import EVENT, KEEP
 from app.ui.window import desk_of
@@ -72,8 +73,8 @@ class MemoryTab:
                 gr.Button(visible=False),
                 gr.Button(visible=False),
             )
-        targets = [(row, memory.explain(known.key, row.action)) for row in known.actions]
-        return known.key, render.experience(known, targets), gr.Button(visible=True), gr.Button(visible=False)
+        made_of = [(row, explained(memory, known.key, row.action)) for row in known.actions]
+        return known.key, render.experience(known, made_of), gr.Button(visible=True), gr.Button(visible=False)
 
     def _forget(self, key: str, search: str, request: gr.Request) -> tuple[Any, ...]:
         said = "Forgotten: it is gone from the memory and from its files."

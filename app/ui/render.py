@@ -7,7 +7,6 @@ from html import escape
 
 from app.view import NO_CARD, Card, News, View
 from rememberer.records import ActionValue, Candidate, Change, Experience, LearningSettings, Recalled, State
-from rememberer.values import Target
 
 STATUS = {
     "empty": ("no task", ""),
@@ -267,30 +266,24 @@ def _moved(change: Change) -> str:
     )
 
 
-def experience(known: Experience, targets: Sequence[tuple[ActionValue, Sequence[Target]]]) -> str:
+def experience(known: Experience, made_of: Sequence[tuple[ActionValue, Sequence[str]]]) -> str:
     """All of an experience, with what each value is the average of."""
     rows = "".join(_row(row, known.state) for row in known.actions)
-    made = "".join(_explained(row, each) for row, each in targets if each)
+    unlisted = f'<p class="muted small">{times(known.unlisted)} more tried</p>' if known.unlisted else ""
+    made = "".join(_explained(row, lines) for row, lines in made_of if lines)
     history = " → ".join(known.history) or "the beginning"
     return _card(
         known.state.task,
         f"{esc(known.key[:8])} · {times(known.visits)} visited · {age(known.updated)}",
-        f'{outcome(known)}<pre class="world">{esc(known.state.observation.strip())}</pre>{table(rows)}'
+        f'{outcome(known)}<pre class="world">{esc(known.state.observation.strip())}</pre>{table(rows)}{unlisted}'
         f'<p class="muted small">Reached by: {esc(history)}</p>'
         f'<details data-key="made"><summary>What the values are made of</summary>{made}</details>',
     )
 
 
-def _explained(row: ActionValue, targets: Sequence[Target]) -> str:
-    lines = "".join(
-        f"<li>{number(each.value)} = {' + '.join(number(reward) for reward in each.rewards) or '0.00'}"
-        + (f" + {number(each.bootstrap)} (value of where it led)" if each.bootstrap_key else "")
-        + (f", with your reward {number(each.label)}" if each.label is not None else "")
-        + ("" if each.settled else ", so far")
-        + "</li>"
-        for each in targets
-    )
-    return f"<p>{code(row.action)} {number(row.q)}, the average of</p><ul>{lines}</ul>"
+def _explained(row: ActionValue, lines: Sequence[str]) -> str:
+    items = "".join(f"<li>{esc(line)}</li>" for line in lines)
+    return f"<p>{code(row.action)} {number(row.q)}, the average of</p><ul>{items}</ul>"
 
 
 def _card(title: str, small: str, body: str) -> str:

@@ -86,7 +86,8 @@ def test_an_experience_is_shown_with_what_its_values_are_made_of(run: Run) -> No
     assert "outcome: stopped" in out
     assert "reached by: the beginning" in out
     assert "[Search]" in out
-    assert "+0.50  1x  search[shawl]\n           +0.50 = +0.50, your reward +0.50\n" in out
+    made_of = "+0.50 = +0.50, with your reward +0.50 for step 1: step 1 of 'a red scarf' ("
+    assert f"+0.50  1x  search[shawl]\n           {made_of}" in out
     assert "    -  0x  search[red scarf]\n           rejected: too red\n" in out
 
 

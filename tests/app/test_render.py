@@ -26,7 +26,6 @@ from rememberer.records import (
     State,
 )
 from rememberer.transcript import Transcript
-from rememberer.values import Target
 
 OURS = {
     *[
@@ -122,14 +121,13 @@ def _view(words: str, **changes: object) -> View:
 def _everything(view: View) -> list[str]:
     known = view.recalled[0][1]
     assert known is not None
-    target = Target("e", 1, 0.25, (0.25,), None, "", 0.0, True, None)
     return [
         render.header(view),
         render.candidates(view, 0),
         render.memories(view),
         render.news(view),
         chat.conversation(view),
-        render.experience(known, [(known.actions[0], [target])]),
+        render.experience(known, [(known.actions[0], [known.state.task])]),
     ]
 
 

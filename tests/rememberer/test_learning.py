@@ -95,7 +95,7 @@ def test_a_label_moves_what_bootstrapped_from_its_step_in_other_episodes_too() -
     assert values(learner) == {"a go": pytest.approx(1 / 3), "b buy": 1.0}
     changes = learner.apply([log.label("first", 2, -1.0)])
     # V(b) was 0 after the first pass and (0 + 1) / 2 after the second.
-    assert [target.value for target in learner.targets(page("a").key, "go")] == [0.0, 0.0, 0.25]
+    assert [target.value for target in learner.explain(page("a").key, "go").targets] == [0.0, 0.0, 0.25]
     assert moved(changes, "ab") == {
         "b buy": (1.0, pytest.approx(2 / 3)),
         "a go": (pytest.approx(1 / 3), pytest.approx(0.25 / 3)),
@@ -194,7 +194,7 @@ def test_values_move_at_once_while_the_episode_is_open_and_settle_at_its_end() -
     assert values(learner)["a go"] == 0.75
     learner.apply([log.end("e")])
     assert values(learner)["a go"] == learner.v(page("a").key) == 0.75
-    assert all(target.settled for target in learner.targets(page("a").key, "go"))
+    assert all(target.settled for target in learner.explain(page("a").key, "go").targets)
 
 
 def test_with_n_steps_a_target_settles_as_soon_as_its_rewards_are_known() -> None:
@@ -214,7 +214,7 @@ def test_an_unknown_page_is_worth_nothing_or_what_the_most_similar_one_is(bootst
     log.step("e", "go", 0.0, "new", nearest="alike", terminated=False)
     learner = Learner(log.events)
     assert values(learner)["a go"] == wanted
-    (target,) = learner.targets(page("a").key, "go")
+    (target,) = learner.explain(page("a").key, "go").targets
     assert (target.bootstrap_key, target.bootstrap) == (page("alike").key if wanted else "", wanted)
 
 
@@ -234,10 +234,10 @@ def test_a_target_tells_what_it_is_made_of() -> None:
     log.step("e", "go", 0.25, "b")
     log.step("e", "go", 0.5, "c")
     log.label("e", 2, 1.0)
-    (target,) = Learner(log.events).targets(page("a").key, "go")
+    (target,) = Learner(log.events).explain(page("a").key, "go").targets
     assert (target.episode, target.step, target.alpha) == ("e", 1, 0.25)
     assert target.rewards == (0.25, 1.5)
-    assert target.label is None
+    assert target.labels == (None, 1.0)
     assert (target.bootstrap_key, target.bootstrap) == (page("c").key, 0.125)
     assert target.value == 0.25 + 0.75 + 0.125
 

@@ -15,9 +15,9 @@ from tests.rememberer.logs import Log, Table, logs, page, patient, table
 def everything(learner: Learner) -> Any:
     """All that can be asked of a learner."""
     known = list(learner.experiences())
-    targets = {(each.key, row.action): learner.targets(each.key, row.action) for each in known for row in each.actions}
+    made_of = {(each.key, row.action): learner.explain(each.key, row.action) for each in known for row in each.actions}
     v = {each.key: learner.v(each.key) for each in known}
-    return known, targets, v, learner.labels, learner.episodes
+    return known, made_of, v, learner.labels, learner.episodes
 
 
 def one_by_one(events: Iterable[Event]) -> Learner:
@@ -102,12 +102,12 @@ def test_labels_that_were_wrong_and_then_put_right_leave_no_trace(log: list[Even
 def worth(learner: Learner) -> Any:
     """What a person sees of the values and what they are made of. Moments are numbered within a log: not theirs."""
     known = {each.key: each for each in learner.experiences()}
-    targets = {
-        (each.key, row.action): [replace(target, moment=None) for target in learner.targets(each.key, row.action)]
-        for each in known.values()
-        for row in each.actions
-    }
-    return known, targets, {key: learner.v(key) for key in known}
+    made_of = {}
+    for key, action in ((each.key, row.action) for each in known.values() for row in each.actions):
+        found = learner.explain(key, action)
+        targets = [replace(target, moment=None) for target in found.targets]
+        made_of[key, action] = (found.q, [row for _, row in found.imports], targets)
+    return known, made_of, {key: learner.v(key) for key in known}
 
 
 def without(log: list[Event], episodes: set[str], source: str) -> list[Event]:
@@ -143,10 +143,10 @@ def test_a_quarantined_experience_is_gone_and_no_value_rests_on_it(log: list[Eve
     had = any(isinstance(each.body, Quarantined) and each.body.key == key for each in log)
     before = everything(learner)
     learner.apply([Event(user="me", seq=len(log), body=Quarantined(key=key))])
-    known, targets, *_ = everything(learner)
+    known, made_of, *_ = everything(learner)
     assert key not in {each.key for each in known}
     assert learner.v(key) is None
-    assert all(target.bootstrap_key != key for each in targets.values() for target in each)
+    assert all(target.bootstrap_key != key for each in made_of.values() for target in each.targets)
     if not had:
         learner.apply([Event(user="me", seq=len(log) + 1, body=Quarantined(key=key, on=False))])
         assert everything(learner) == before
