@@ -1,5 +1,6 @@
 """The memory on disk: the event log, what is derived from it, and how both outlive kill -9 and power cuts."""
 
+import logging
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -28,6 +29,8 @@ from storage.schema import (
     vectors_of,
 )
 from storage.table import Table, TableStats, connect
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,10 @@ class LanceStore:
             self._log.create(LOG)
             self._experiences.create(EXPERIENCES)
             if self._unforgotten.exists():
-                self._purge()
+                try:
+                    self._purge()
+                except StoreError as problem:
+                    log.warning("What was forgotten is still in old files until the next try: %s", problem)
         self._next_seq: dict[str, int] = {}
         self._maintenance = Maintenance(tables, self._owner, self._writing)
 
@@ -156,11 +162,19 @@ class LanceStore:
     def forget_files(self) -> None:
         """See `Store.forget_files`. Takes the time of writing the changed tables anew; others wait meanwhile.
 
-        Where a process dies between `replace` and this, the next one that opens the store does it.
+        Where that fails, or a process dies between `replace` and this, the next one that opens the store does it.
         """
         self._table(self._log)
-        with self._owner.held(), self._writing.held():
-            self._purge()
+        try:
+            with self._owner.held(), self._writing.held():
+                self._purge()
+        except StoreError as problem:
+            if not self._unforgotten.exists():
+                raise
+            raise StoreError(
+                "It is forgotten, but still in its old files, which could not be removed now. They will be when the "
+                f"memory is opened the next time. {problem}"
+            ) from problem
 
     def users(self) -> list[str]:
         """See `Store.users`."""

@@ -57,7 +57,8 @@ class Ledger:
                 self.does = what
             case ("begun", episode, task):
                 self.tasks[episode] = task
-            case ("decided", episode, step, action) if action is not None:
+            case ("decided", episode, step, action, task) if action is not None:
+                self.tasks[episode] = task  # it may have died before it said that it had begun
                 self.steps[episode, step] = action
             case ("labelled", episode, step, value):
                 self.labels[episode, step] = value

@@ -119,7 +119,8 @@ class Worker:
         step = session.turn.step
         self.say("deciding", session.episode, step, kind)
         observed = session.decide(Decision(step=step, kind=kind, action=action, hint="no")).observed
-        self.say("decided", session.episode, step, observed.action if observed else None)
+        task = session.transcript.started.task
+        self.say("decided", session.episode, step, observed.action if observed else None, task)
 
     def label(self) -> None:
         steps = [(each, done.step) for each in self.own() for done in self.memory.trace(each).transitions]
