@@ -32,7 +32,8 @@ from rememberer.records import (
     Quarantined,
     State,
 )
-from rememberer.similarity import Index, KindTable, Similarity
+from rememberer.retrieval import Retrieval
+from rememberer.similarity import KindTable
 from rememberer.store import Store
 from rememberer.values import EpisodeTrace, Explanation, Transition
 
@@ -61,8 +62,7 @@ class Memory:
         self.user = user
         self.threshold = threshold
         self.encoder = CachedEncoder(encoder or SentenceEncoder())
-        self._tables = tables
-        self._similarities: dict[str, Similarity] = {}
+        self._retrieval = Retrieval(self.encoder, tables)
         self._lock = threading.RLock()
         self.forgotten = -1
         """Where in the log something was forgotten last: what was read before may be gone now."""
@@ -75,7 +75,7 @@ class Memory:
     def __len__(self) -> int:
         """Number of experiences."""
         with self._lock:
-            return sum(map(len, self._indexes.values())) + len(self._unindexed)
+            return len(self._retrieval)
 
     def __contains__(self, key: str) -> bool:
         """Whether there is an experience with this key."""
@@ -124,17 +124,14 @@ class Memory:
         Encodes what is new since the last call; nothing is written.
         """
         with self._lock:
-            waiting = list(self._unindexed.values())
-        self._encode([*waiting, state])  # without the lock, as a model may take seconds
+            waiting = self._retrieval.waiting()
+        self._retrieval.encode([*waiting, state])  # without the lock, as a model may take seconds
         with self._lock:
-            self._index_new()
-            index = self._indexes.get(state.env)
-            if index is None:
-                return []
+            self._retrieval.index()
             own = {each.state.key for each in self._open_transitions(episode)}
             found = [
                 each
-                for each in index.nearest(state, limit + len(own))
+                for each in self._retrieval.nearest(state, limit + len(own))
                 if each[0] not in own or not self._learner.unproven(each[0], episode)
             ][:limit]
             experiences = {each.key: each for each in self._learner.experiences(key for key, *_ in found)}
@@ -263,7 +260,7 @@ class Memory:
                 self.store.drop_vectors(self.user)
                 self._restart()
                 self._mend_view(self._learner)
-            self._index_new()  # others may write meanwhile, as a model may take minutes
+            self._retrieval.index()  # others may write meanwhile, as a model may take minutes
             with self.alone():
                 self.store.put_vectors(self.user, self.encoder.take_fresh())
             return len(self)
@@ -326,8 +323,7 @@ class Memory:
         """Learn the whole log anew."""
         self.encoder.reset(self.store.vectors(self.user))
         self._learner, self._seq = Learner(), -1
-        self._indexes: dict[str, Index] = {}
-        self._unindexed: dict[str, State] = {}
+        self._retrieval.reset()
         self.refresh()
 
     def _learn(self, events: Sequence[Event]) -> list[Change]:
@@ -339,37 +335,9 @@ class Memory:
         if not at_start and self.forgotten >= events[0].seq:
             self._restart()  # another process has forgotten what is still known here
             return changes
-        gone = dict.fromkeys(self._learner.touched())
-        for state, visits in self._learner.states(gone.copy()):
-            del gone[state.key]
-            index = self._indexes.get(state.env)
-            if index is not None and state.key in index:
-                index.set_visits(state.key, visits)
-            else:
-                self._unindexed[state.key] = state
-        for key in gone:
-            self._unindexed.pop(key, None)
-        for index in self._indexes.values():
-            index.remove(gone)
+        touched = self._learner.touched()
+        self._retrieval.follow(touched, self._learner.states(touched))
         return changes
-
-    def _encode(self, states: Sequence[State]) -> None:
-        for env, of_env in _by_env(states).items():
-            self._similarity(env).vectors(of_env)
-
-    def _similarity(self, env: str) -> Similarity:
-        if env not in self._similarities:
-            self._similarities[env] = Similarity(self.encoder, self._tables(env))
-        return self._similarities[env]
-
-    def _index_new(self) -> None:
-        """Index what was written since the last call; encodes it in one batch an environment."""
-        for env, states in _by_env(self._unindexed.values()).items():
-            index = self._indexes.setdefault(env, Index(self._similarity(env)))
-            index.add(states)
-            for state, visits in self._learner.states(each.key for each in states):
-                index.set_visits(state.key, visits)
-                del self._unindexed[state.key]
 
     def _open_transitions(self, episode: str) -> list[Transition]:
         trace = self._learner.episodes.get(episode)
@@ -403,13 +371,6 @@ class Memory:
         right = {each.key: each for each in learner.experiences()}
         stale = [each for key, each in right.items() if stored.get(key) != each]
         return stale, [key for key in stored if key not in right]
-
-
-def _by_env(states: Iterable[State]) -> dict[str, list[State]]:
-    found: dict[str, list[State]] = {}
-    for state in states:
-        found.setdefault(state.env, []).append(state)
-    return found
 
 
 def _texts(state: State) -> set[str]:
