@@ -3,7 +3,7 @@
 import importlib.util
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -94,6 +94,12 @@ class CachedEncoder:
         with self._lock:
             self._known: dict[str, Vector] = dict(known)
             self._fresh: dict[str, Vector] = {}
+
+    def keep(self, texts: Collection[str]) -> None:
+        """Forget all but these texts."""
+        with self._lock:
+            self._known = {text: row for text, row in self._known.items() if text in texts}
+            self._fresh = {text: row for text, row in self._fresh.items() if text in texts}
 
     def encode(self, texts: Sequence[str]) -> Matrix:
         """See `Encoder.encode`. Others go on meanwhile: a model may take seconds."""

@@ -5,10 +5,13 @@ state keeps a random stand-in for its key, so that it cannot be recognised by ha
 """
 
 from collections.abc import Sequence
+from typing import Any
 
+from rememberer.learning import Learner
 from rememberer.records import (
     Candidate,
     Decided,
+    Dropped,
     EpisodeStarted,
     Event,
     Imported,
@@ -17,6 +20,7 @@ from rememberer.records import (
     Pinned,
     Proposal,
     Proposed,
+    Quarantined,
     State,
     new_id,
 )
@@ -53,45 +57,65 @@ def redact(events: Sequence[Event], keys: set[str]) -> tuple[list[Event], list[s
     for event in events:
         now = here.get(event.episode)
         key = now.key if now else ""
-        body = event.body
+        body, gone = event.body, dict[str, Any]()
         match body:
             case EpisodeStarted():
                 here[event.episode] = body.state
-                # The id as well: an instruction in a person's own words stands in it.
-                gone = {} if body.state.task in kept_tasks else {"task": GONE, "task_id": GONE}
-                body = body.model_copy(update={"state": state(body.state), **gone})
+                if body.state.task not in kept_tasks:
+                    # The id as well: an instruction in a person's own words stands in it.
+                    gone = {"task": GONE, "task_id": GONE}
+                if body.state.key in keys:
+                    gone["state"] = state(body.state)
             case Observed():
                 here[event.episode] = body.state
-                gone = {"action": action(key, body.action), "reason": ""} if key in keys else {}
+                if key in keys:
+                    gone = {"action": action(key, body.action), "reason": ""}
                 if (event.episode, body.reason) in quoting:
                     gone["reason"] = ""
-                near = stand_ins.get(body.nearest, body.nearest)
-                body = body.model_copy(update={"state": state(body.state), "nearest": near, **gone})
-            case Proposed():
-                quoting |= {
-                    (event.episode, c.reason) for c in body.proposal.candidates if _quotes(body.proposal, c, keys)
-                }
-                body = body.model_copy(update={"proposal": _proposal(body.proposal, key in keys, keys)})
-            case Decided(decision=decision) if key in keys:
-                gone = {
-                    "action": action(key, decision.action),
-                    "proposed": action(key, decision.proposed),
-                    "hint": "",
-                }
-                body = Decided(decision=decision.model_copy(update=gone))
+                if body.nearest in keys:
+                    gone["nearest"] = stand_ins[body.nearest]
+                if body.state.key in keys:
+                    gone["state"] = state(body.state)
+            case Proposed(proposal=old):
+                quoting |= {(event.episode, c.reason) for c in old.candidates if _quotes(old, c, keys)}
+                if (new := _proposal(old, key in keys, keys)) is not old:
+                    gone["proposal"] = new
+            case Decided(decision=old) if key in keys:
+                without = {"action": action(key, old.action), "proposed": action(key, old.proposed), "hint": ""}
+                gone["decision"] = old.model_copy(update=without)
             case Imported() if body.state.key in keys:
                 rows = [
                     row.model_copy(update={"action": action(body.state.key, row.action), "reason": ""})
                     for row in body.actions
                 ]
-                body = body.model_copy(update={"state": state(body.state), "actions": tuple(rows), "history": ()})
+                gone = {"state": state(body.state), "actions": tuple(rows), "history": ()}
             case Pinned() if body.key in keys:
-                body = body.model_copy(update={"key": stand_ins[body.key]})
+                gone["key"] = stand_ins[body.key]
+            case Quarantined() if body.key in keys:
+                gone = {"key": stand_ins[body.key], "reason": ""}
+            case Dropped() if body.key in keys or body.like in keys:
+                gone = {name: stand_ins.get(old, old) for name, old in (("key", body.key), ("like", body.like))}
             case _:
                 pass
-        if body != event.body:
-            changed.append(event.model_copy(update={"body": body}))
+        if gone:
+            changed.append(event.model_copy(update={"body": body.model_copy(update=gone)}))
     return changed + _comments(events, keys), list(stand_ins.values())
+
+
+def ends_after(learner: Learner, keys: set[str]) -> set[str]:
+    """Keys of pages that were only ever the end of an episode, so that they are no experiences of their own.
+
+    They go with the experiences that led to them; where nothing was done at all, with the last of their task.
+    """
+    known = {state.key: state.task for state, _ in learner.states()}
+    tasks = {known[key] for key in keys} - {task for key, task in known.items() if key not in keys}
+    going: set[str] = set()
+    staying: set[str] = set()
+    for episode in learner.episodes.values():
+        last = episode.transitions[-1].state if episode.transitions else None
+        led = last.key in keys or last.forgotten if last else episode.state.task in tasks
+        (going if episode.ended and led else staying).add(episode.state.key)
+    return going - staying - known.keys()
 
 
 def _proposal(old: Proposal, forgotten: bool, keys: set[str]) -> Proposal:

@@ -17,7 +17,7 @@ from rememberer.errors import (
     UnknownSource,
     WrongStore,
 )
-from rememberer.forgetting import redact
+from rememberer.forgetting import ends_after, redact
 from rememberer.learning import Learner, until
 from rememberer.policy import Retrieved
 from rememberer.records import (
@@ -148,13 +148,12 @@ class Memory:
     def experience(self, key: str) -> Experience:
         """One experience. Raises `UnknownExperience`."""
         with self._lock:
-            for found in self._learner.experiences([key]):
-                return found
-        raise UnknownExperience(f"There is no experience {key!r} in the memory of {self.user!r}. See: memory list")
+            self._check_known(key)
+            return next(self._learner.experiences([key]))
 
     def explain(self, key: str, action: str) -> Explanation:
         """What makes up Q(key, action), down to the last reward and label."""
-        self.experience(key)
+        self._check_known(key)
         with self._lock:
             return self._learner.explain(key, action)
 
@@ -208,7 +207,7 @@ class Memory:
     def pin(self, key: str, pinned: bool = True) -> None:
         """Keep an experience whatever the limits. Raises `UnknownExperience`."""
         with self.alone():
-            self.experience(key)
+            self._check_known(key)
             self.write([Pinned(key=key, pinned=pinned)])
 
     def quarantine(
@@ -230,7 +229,7 @@ class Memory:
                         f"What was imported came from: {', '.join(self.sources()) or 'nowhere, so far'}."
                     )
             elif on:
-                self.experience(key)
+                self._check_known(key)
             return self.write([Quarantined(episode=episode, source=source, key=key, on=on, reason=reason)])
 
     def sources(self) -> list[str]:
@@ -274,7 +273,7 @@ class Memory:
 
     def _forget(self, wanted: set[str]) -> None:
         for key in wanted:
-            self.experience(key)
+            self._check_known(key)
         for episode in self.episodes():
             seen = {episode.state.key, *(each.state.key for each in episode.transitions)}
             if not episode.ended and seen & wanted:
@@ -282,20 +281,33 @@ class Memory:
                     f"This experience belongs to a task that is still open ({episode.task[:60]!r}). Finish that "
                     "task or start a new one, then forget it."
                 )
-        kept = {text for each in self.experiences() if each.key not in wanted for text in _texts(each.state)}
+        kept = {text for state, _ in self._learner.states() if state.key not in wanted for text in _texts(state)}
         whole = self.store.events(self.user)
-        events, stand_ins = redact(whole, wanted | self._ends_after(wanted))
+        events, stand_ins = redact(whole, wanted | ends_after(self._learner, wanted))
         rewritten = {event.id: event for event in events}
-        forgotten = Event(user=self.user, body=Forgotten(stand_ins=tuple(stand_ins)))
+        forgotten = Event(user=self.user, seq=self._seq + 1, body=Forgotten(stand_ins=tuple(stand_ins)))
+        learner = Learner([*(rewritten.get(event.id, event) for event in whole), forgotten])
+        # Others change only where they quote it: in what led to them, and in reasons of the same episodes.
+        told = {event.episode for event in events} & learner.episodes.keys()
+        moved = {each.state.key: None for episode in told for each in learner.episodes[episode].transitions}
         self._behind = True
         try:
             # The log last: who dies before that finds the experiences again, and can forget them again.
-            self._mend_view(Learner(rewritten.get(event.id, event) for event in whole))
+            self.store.drop_experiences(self.user, sorted(wanted))
+            self.store.put_experiences(self.user, learner.experiences(moved))
             self.store.drop_vectors(self.user, [text for text in self.store.vectors(self.user) if text not in kept])
             self.store.replace(self.user, events, forgotten)
             self._behind = False
-        finally:
+        except BaseException:
             self._restart()
+            raise
+        self._learner, self._seq, self.forgotten = learner, forgotten.seq, forgotten.seq
+        self._retrieval.follow(wanted, ())
+        self.encoder.keep(kept)
+
+    def _check_known(self, key: str) -> None:
+        if key not in self:
+            raise UnknownExperience(f"There is no experience {key!r} in the memory of {self.user!r}. See: memory list")
 
     def _check_step(self, episode: str, step: int) -> None:
         done = [each.step for each in self.trace(episode).transitions]
@@ -322,7 +334,8 @@ class Memory:
     def _restart(self) -> None:
         """Learn the whole log anew."""
         self.encoder.reset(self.store.vectors(self.user))
-        self._learner, self._seq = Learner(), -1
+        self._learner: Learner = Learner()
+        self._seq: int = -1
         self._retrieval.reset()
         self.refresh()
 
