@@ -79,29 +79,21 @@ class Learner:
         """Moment -> the transition whose target settled then; None: an import came then."""
         self._bootstraps: dict[str, list[int]] = defaultdict(list)
         """Key -> the moments of the targets that its V counts in, if it has one."""
-        self._before: dict[tuple[str, str], tuple[float | None, int]] = {}
+        self._before: dict[tuple[str, str], tuple[float | None, int]] | None = None
+        """What the values were that are moving; None: nobody wants to know."""
         self._touched: dict[str, None] = {}
-        self.apply(events)
+        self._apply(events)
 
     def apply(self, events: Iterable[Event]) -> list[Change]:
         """Fold further events of the log, in order. Returns the values that moved, in order of first touch."""
         self._before, self._touched = {}, {}
-        fresh, labelled = list(events), dict[StepId, None]()
-        # Labels first: whoever learns below then sees the label in force, whenever it was given.
-        for event in fresh:
-            match event.body:
-                case Labelled(step=step, value=value):
-                    self.labels[event.episode, step] = value
-                    labelled[event.episode, step] = None
-                case LabelWithdrawn(step=step):
-                    self.labels.pop((event.episode, step), None)
-                    labelled[event.episode, step] = None
-        self._relearn({moment for name, step in labelled for moment in self._relabel(name, step)})
-        for event in fresh:
-            self._fold(event)
-        for episode in self._open.values():
-            self._follow_frontier(episode)
-        return self._changes()
+        self._apply(events)
+        changes = []
+        for (key, action), (old, old_visits) in self._before.items():
+            new, visits = self._shown(key, action)
+            if (new, visits) != (old, old_visits):
+                changes.append(Change(key=key, action=action, old=old, new=new, visits=visits))
+        return changes
 
     def touched(self) -> list[str]:
         """Keys of the records that the last `apply` wrote to, moved values or not; new ones oldest first."""
@@ -144,6 +136,23 @@ class Learner:
             return False
         cells = record.cells.values()
         return not any(cell.rejections or any(step in self.labels for step in cell.targets) for cell in cells)
+
+    def _apply(self, events: Iterable[Event]) -> None:
+        fresh, labelled = list(events), dict[StepId, None]()
+        # Labels first: whoever learns below then sees the label in force, whenever it was given.
+        for event in fresh:
+            match event.body:
+                case Labelled(step=step, value=value):
+                    self.labels[event.episode, step] = value
+                    labelled[event.episode, step] = None
+                case LabelWithdrawn(step=step):
+                    self.labels.pop((event.episode, step), None)
+                    labelled[event.episode, step] = None
+        self._relearn({moment for name, step in labelled for moment in self._relabel(name, step)})
+        for event in fresh:
+            self._fold(event)
+        for episode in self._open.values():
+            self._follow_frontier(episode)
 
     def _known(self, keys: Iterable[str] | None) -> Iterator[tuple[str, Entry]]:
         for key in list(self._records) if keys is None else keys:
@@ -392,7 +401,7 @@ class Learner:
 
     def _touch(self, key: str, action: str) -> None:
         self._touched[key] = None
-        if (key, action) not in self._before:
+        if self._before is not None and (key, action) not in self._before:
             self._before[key, action] = self._shown(key, action)
 
     def _touch_all(self, keys: Iterable[str]) -> None:
@@ -404,11 +413,3 @@ class Learner:
         """Q and visits of an action as a person sees them."""
         record = self._records[key]
         return (None, 0) if record.is_out() else (record.cells[action].q(), record.cells[action].visits())
-
-    def _changes(self) -> list[Change]:
-        changes = []
-        for (key, action), (old, old_visits) in self._before.items():
-            new, visits = self._shown(key, action)
-            if (new, visits) != (old, old_visits):
-                changes.append(Change(key=key, action=action, old=old, new=new, visits=visits))
-        return changes

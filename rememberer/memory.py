@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from datetime import datetime
 
 import envs
+from rememberer.collector import no_collector
 from rememberer.embedding import CachedEncoder, Encoder, SentenceEncoder
 from rememberer.errors import (
     NoSuchStep,
@@ -63,6 +64,7 @@ class Memory:
         self.threshold = threshold
         self.encoder = CachedEncoder(encoder or SentenceEncoder())
         self._retrieval = Retrieval(self.encoder, tables)
+        self._learner, self._seq = Learner(), -1
         self._lock = threading.RLock()
         self.forgotten = -1
         """Where in the log something was forgotten last: what was read before may be gone now."""
@@ -247,7 +249,7 @@ class Memory:
         if not wanted:
             return
         with self._lock:
-            with self.alone():
+            with self.alone(), no_collector():
                 self._forget(wanted)
             self.store.forget_files()
 
@@ -334,23 +336,28 @@ class Memory:
     def _restart(self) -> None:
         """Learn the whole log anew."""
         self.encoder.reset(self.store.vectors(self.user))
-        self._learner: Learner = Learner()
-        self._seq: int = -1
+        events = self.store.events(self.user)
+        with no_collector():
+            self._learner = Learner(events)
         self._retrieval.reset()
-        self.refresh()
+        self._follow(events)
 
     def _learn(self, events: Sequence[Event]) -> list[Change]:
         if not events:
             return []
-        at_start, self._seq = self._seq < 0, events[-1].seq
-        self.forgotten = max((each.seq for each in events if isinstance(each.body, Forgotten)), default=self.forgotten)
         changes = self._learner.apply(events)
-        if not at_start and self.forgotten >= events[0].seq:
+        if any(isinstance(each.body, Forgotten) for each in events):
             self._restart()  # another process has forgotten what is still known here
-            return changes
+        else:
+            self._follow(events)
+        return changes
+
+    def _follow(self, events: Sequence[Event]) -> None:
+        """Take in what the learner has just learnt from these events."""
+        self._seq = events[-1].seq if events else self._seq
+        self.forgotten = max((each.seq for each in events if isinstance(each.body, Forgotten)), default=self.forgotten)
         touched = self._learner.touched()
         self._retrieval.follow(touched, self._learner.states(touched))
-        return changes
 
     def _open_transitions(self, episode: str) -> list[Transition]:
         trace = self._learner.episodes.get(episode)

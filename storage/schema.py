@@ -5,11 +5,9 @@ hexadecimal. What a text really was stands in `payload` (JSON of the whole recor
 The other columns repeat what a person who opens a table with another tool would sort and filter by.
 """
 
-import gc
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,6 +15,7 @@ import pyarrow as pa
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
+from rememberer.collector import no_collector
 from rememberer.errors import StoreError
 from rememberer.records import Event, Experience, Record
 from rememberer.store import Vector
@@ -163,25 +162,13 @@ def from_json(kind: type[R], line: str) -> R:
 def records(kind: type[R], payloads: Iterable[str]) -> list[R]:
     """Read a column of payloads. Raises `StoreError` when one is not a record of this kind."""
     try:
-        with _no_collector():
+        with no_collector():
             return [from_json(kind, line) for line in payloads]
     except ValueError as problem:
         raise StoreError(
             f"The memory holds something that is no {kind.__name__.lower()}: {problem}. "
             "It was written by another program or is damaged; import an export of it into a new folder."
         ) from problem
-
-
-@contextmanager
-def _no_collector() -> Iterator[None]:
-    """Nothing read here is garbage: looking for cycles in it over and over takes three times as long as reading."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _bytes(text: str) -> bytes:
