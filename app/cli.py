@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from app.history_cli import history
 from app.memory_cli import memory
 from app.options import Home, User
 from app.settings import load_settings
@@ -22,6 +23,7 @@ cli = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
 )
+memory.add_typer(history)
 cli.add_typer(memory, name="memory")
 
 World = Annotated[str, typer.Option("--env", help="The world: see `rememberer envs`.")]

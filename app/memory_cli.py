@@ -8,14 +8,15 @@ from typing import Annotated
 import typer
 
 from app.explained import explained
+from app.listing import action_lines, rows
 from app.options import Home, User
 from app.settings import Settings, load_settings
-from app.terminal import counted, one_line, say, signed
-from app.ui.render import gist, outcome_words
+from app.terminal import counted, say
+from app.ui.render import outcome_words
 from rememberer.embedding import SentenceEncoder
 from rememberer.errors import UnknownExperience
 from rememberer.memory import Memory
-from rememberer.records import ActionValue, Experience
+from rememberer.records import Experience
 from storage import LanceStore, export_log, import_log
 from storage.schema import STORE_VERSION
 
@@ -59,12 +60,7 @@ def list_(
         every = _memory(store, settings).experiences()
         words = search.casefold().split()
         found = [each for each in reversed(every) if all(word in _text(each) for word in words)]
-        if found:
-            say(_row("key", "value", "tried", "best action", "outcome", "task", "page"))
-        for each in found[:limit]:
-            best = each.actions[0]
-            value, tried = (signed(best.q), f"{best.visits}x") if best.visits else ("-", "0x")
-            say(_row(each.key, value, tried, best.action, outcome_words(each), each.state.task, gist(each.state)))
+        say(*rows(found[:limit]))
         told = f" with {search!r}" if search else ""
         say(f"{min(len(found), limit)} of {counted(len(found), 'experience')}{told}")
 
@@ -91,7 +87,7 @@ def show(
             f"\n{one.state.observation.strip()}\n",
         )
         for row in one.actions:
-            _show_action(row, explained(known, one.key, row.action))
+            say(*action_lines(row, explained(known, one.key, row.action)))
 
 
 @memory.command(epilog="Example: rememberer memory export my-memory.jsonl")
@@ -140,18 +136,3 @@ def _memory(store: LanceStore, settings: Settings, user: str = "") -> Memory:
 def _text(known: Experience) -> str:
     """All words of an experience that a search looks at, folded."""
     return " ".join([known.state.task, known.state.observation, *(row.action for row in known.actions)]).casefold()
-
-
-def _row(key: str, value: str, tried: str, action: str, outcome: str, task: str, page: str) -> str:
-    action, outcome, task = one_line(action, 28), one_line(outcome, 12), one_line(task, 40)
-    return f"{key[:12]:12}  {value:>5}  {tried:>5}  {action:28}  {outcome:12}  {task:40}  {one_line(page, 50)}".rstrip()
-
-
-def _show_action(row: ActionValue, made_of: list[str]) -> None:
-    say(f"{signed(row.q) if row.visits else '-':>5}  {row.visits}x  {row.action}")
-    if row.reason:
-        say(f"           because: {one_line(row.reason, 160)}")
-    for words in row.rejections:
-        say(f"           rejected{f': {one_line(words, 160)}' if words else ''}")
-    for line in made_of:
-        say(f"           {line}".replace("−", "-"))

@@ -119,6 +119,10 @@ class Learner:
         episodes = {each.source for each in self.episodes.values()}
         return sorted((episodes | {source for source, came in self._imports.items() if came}) - {""})
 
+    def quarantined(self) -> list[str]:
+        """Keys of the experiences that count for nothing."""
+        return [key for key, record in self._records.items() if record.void]
+
     def pinned(self) -> set[str]:
         """Keys of what stays however full the memory is."""
         return set(self._pinned)

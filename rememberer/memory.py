@@ -5,6 +5,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from random import Random
+from typing import Literal
 
 import envs
 from rememberer.collector import no_collector
@@ -29,6 +31,7 @@ from rememberer.records import (
     Forgotten,
     Labelled,
     LabelWithdrawn,
+    LearningSettings,
     Pinned,
     Quarantined,
     State,
@@ -201,6 +204,13 @@ class Memory:
             raise NoSuchStep(f"Step {step} has no reward of yours to take back.")
         return self.write([LabelWithdrawn(step=step)], episode)
 
+    def table(self, learning: LearningSettings, seed: int) -> Literal[0, 1] | None:
+        """The table that an episode which begins now writes to; None without double Q-learning."""
+        if learning.double == "off":
+            return None
+        count = sum(each.table is not None for each in self.episodes())
+        return 1 if (count if learning.double == "turn" else Random(f"{seed} {count}").getrandbits(1)) % 2 else 0
+
     def v(self, key: str) -> float | None:
         """V of a recorded state from settled targets; None when there is none."""
         with self._lock:
@@ -230,9 +240,14 @@ class Memory:
                         f"Nothing in the memory of {self.user!r} came from {source!r}. "
                         f"What was imported came from: {', '.join(self.sources()) or 'nowhere, so far'}."
                     )
-            elif on:
+            elif on or key not in self._learner.quarantined():
                 self._check_known(key)
             return self.write([Quarantined(episode=episode, source=source, key=key, on=on, reason=reason)])
+
+    def quarantined(self) -> list[str]:
+        """Keys of the experiences that were quarantined themselves."""
+        with self._lock:
+            return self._learner.quarantined()
 
     def sources(self) -> list[str]:
         """The files that something was imported from, quarantined or not, sorted."""

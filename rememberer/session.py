@@ -92,6 +92,7 @@ class Session:
         """
         observation = env.reset(task_id, seed)
         task = next((each.text for each in env.tasks() if each.id == task_id), task_id.removeprefix(OWN_TASK).strip())
+        learning = learning or LearningSettings()
         started = EpisodeStarted(
             env=env.name,
             task_id=task_id,
@@ -100,7 +101,8 @@ class Session:
             data=data,
             policy=policy.name,
             step_limit=step_limit or env.step_limit,
-            learning=learning or LearningSettings(),
+            learning=learning,
+            table=memory.table(learning, seed),
             state=State.of(env.name, task, observation),
         )
         episode = new_id()

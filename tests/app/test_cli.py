@@ -8,6 +8,8 @@ import pytest
 
 from tests.app.conftest import Run
 
+MEMORY = ("stats", "list", "show", "export", "import", "rebuild", "at", "episodes", "quarantine")
+
 
 def test_every_command_has_help_with_an_example(run: Run) -> None:
     code, out, _ = run("--help")
@@ -15,7 +17,7 @@ def test_every_command_has_help_with_an_example(run: Run) -> None:
     for command in ("serve", "play", "envs", "memory"):
         assert command in out
     commands = [["serve"], ["play"], ["envs"]]
-    commands += [["memory", each] for each in ("stats", "list", "show", "export", "import", "rebuild")]
+    commands += [["memory", each] for each in MEMORY]
     for each in commands:
         code, out, _ = run(*each, "--help")
         assert code == 0
