@@ -13,7 +13,8 @@ from envs.webshop.visit import PAGE_RESULTS, NotPossible, Visit
 
 REACT_RESULTS = 3
 
-_SEARCH = Action("search[<keywords>]", "Search", "search", typed=True)
+SEARCH = Action("search[<keywords>]", "Search", "search", typed=True)
+"""Typed into the search bar."""
 
 
 def parse_action(action: str) -> tuple[str, str | None]:
@@ -140,5 +141,5 @@ class WebShop:
         # An option with a bracket is on the page, but the official engine cannot read a click on it.
         actions = [each for each in actions if self._parse(each.text)[1] == each.text[len("click[") : -1]]
         if visit.place == "search":
-            actions.append(_SEARCH)
+            actions.append(SEARCH)
         return Observation(write(visit.page(), self._mode), kind, tuple(actions))

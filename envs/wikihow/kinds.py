@@ -1,4 +1,4 @@
-"""What kind of thing an instruction asks for, and how alike these kinds are (paper, section 4.1)."""
+"""What kind of thing an instruction asks for, and how alike these kinds are."""
 
 from collections.abc import Mapping
 
