@@ -17,7 +17,7 @@ from rememberer.embedding import SentenceEncoder
 from rememberer.errors import UnknownExperience
 from rememberer.memory import Memory
 from rememberer.records import Experience
-from storage import LanceStore, export_log, import_log
+from storage import LanceStore, PoolImport, export_log, import_log, import_pool, is_log
 from storage.schema import STORE_VERSION
 
 memory = typer.Typer(
@@ -100,14 +100,20 @@ def export(file: Annotated[Path, typer.Argument(help="File to write.")], home: H
 
 @memory.command("import", epilog="Example: rememberer memory import my-memory.jsonl --user anna")
 def import_(
-    file: Annotated[Path, typer.Argument(help="File that `export` wrote.")], home: Home = None, user: User = None
+    file: Annotated[Path, typer.Argument(help="File that `export` wrote, or a YAML pool of the paper's code.")],
+    home: Home = None,
+    user: User = None,
 ) -> None:
     """Add what a file holds to the memory. Twice changes nothing."""
     settings = load_settings(home=home, user=user)
     with _store(settings) as store:
-        count = import_log(store, settings.user, file)
-        now = counted(len(_memory(store, settings)), "experience")
-        say(f"{counted(count, 'new event')}; now {now}")
+        if is_log(file):
+            told = counted(import_log(store, settings.user, file), "new event")
+        else:
+            told = _told(import_pool(store, settings.user, file))
+        known = _memory(store, settings)
+        say(f"{told}; now {counted(len(known), 'experience')}")
+        known.embed()
 
 
 @memory.command(epilog="Example: rememberer memory rebuild")
@@ -131,6 +137,17 @@ def _memory(store: LanceStore, settings: Settings, user: str = "") -> Memory:
     from app.opening import open_memory
 
     return open_memory(store, settings, user or settings.user, SentenceEncoder(settings.encoder))
+
+
+def _told(pool: PoolImport) -> str:
+    asides = {
+        "merged into another of the same action": pool.merged,
+        "left out, without an action": pool.left_out,
+        "known before": pool.known,
+    }
+    words = ", ".join(f"{count} {what}" for what, count in asides.items() if count)
+    new = f"{counted(pool.experiences, 'new experience')} with {counted(pool.actions, 'action')}"
+    return f"{new} ({words})" if words else new
 
 
 def _text(known: Experience) -> str:

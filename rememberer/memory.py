@@ -276,10 +276,15 @@ class Memory:
                 self.store.drop_vectors(self.user)
                 self._restart()
                 self._mend_view(self._learner)
-            self._retrieval.index()  # others may write meanwhile, as a model may take minutes
+            self.embed()
+            return len(self)
+
+    def embed(self) -> None:
+        """Encode in one batch what is new since the last retrieval, and have the store keep it: the next is quick."""
+        with self._lock:
+            self._retrieval.index()  # other processes may write meanwhile, as a model may take minutes
             with self.alone():
                 self.store.put_vectors(self.user, self.encoder.take_fresh())
-            return len(self)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -331,22 +336,6 @@ class Memory:
         if step not in done:
             taken = f"Steps 1 to {len(done)} were" if done else "No step was"
             raise NoSuchStep(f"There is no step {step} to reward. {taken} taken in this task.")
-
-    def _ends_after(self, wanted: set[str]) -> set[str]:
-        """Keys of pages that were only ever the end of an episode, so that they are no experiences of their own.
-
-        They go with the experiences that led to them; where nothing was done at all, with the last of their task.
-        """
-        tasks = {each.state.task for each in self.experiences() if each.key in wanted}
-        tasks -= {each.state.task for each in self.experiences() if each.key not in wanted}
-        going: set[str] = set()
-        staying: set[str] = set()
-        for episode in self.episodes():
-            last = episode.transitions[-1].state if episode.transitions else None
-            led = last.key in wanted or last.forgotten if last else episode.state.task in tasks
-            (going if episode.ended and led else staying).add(episode.state.key)
-        known = {state.key for state, _ in self._learner.states(going)}
-        return going - staying - known
 
     def _restart(self) -> None:
         """Learn the whole log anew."""

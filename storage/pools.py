@@ -8,13 +8,15 @@ alone, so rows that differ in their reasons only become one.
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import fsum
+from math import fsum, inf
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from envs import Observation
+import envs
 from envs.webshop.reading import read_page
 from envs.wikihow import kind_of
+from rememberer.collector import no_collector
 from rememberer.records import Event, Imported, ImportedAction, State
 from rememberer.store import Store
 from storage.safe_yaml import Reader
@@ -51,8 +53,9 @@ def import_pool(store: Store, user: str, path: Path) -> PoolImport:
     Experiences that the log has already, value for value, are left out, so importing twice changes nothing. Raises
     `StoreError` with the number of the first line that is broken; then nothing was imported.
     """
-    pool = _Pool(path)
-    events = {event.id: event for event in (_event(user, body) for body in pool.experiences())}
+    with no_collector():
+        pool = _Pool(path)
+        events = {event.id: event for event in [_event(user, body) for body in pool.experiences()]}
     known = events.keys() & {event.id for event in store.events(user)}
     fresh = [event for id, event in events.items() if id not in known]
     store.append(fresh)
@@ -77,18 +80,18 @@ class _Pool:
         self._source = path.name
         self._read = Reader(path, _WANTED)
 
-    def experiences(self) -> Iterator[Imported]:
+    def experiences(self) -> list[Imported]:
+        """The experiences, oldest first: the released code numbers them, and sorts them by their texts in the file."""
         read = self._read
+        found: list[tuple[float, Imported]] = []
         for key, value in read.pairs(read.root, "a pool (a mapping of situations)"):
             record = read.fields(value, {"action_dict": True, "other_info": False, "id": False}, "an experience")
+            age = read.number(record["id"], "id", 0, 1e15) if "id" in record else inf
             state = self._state(key)
-            actions = self._actions(record["action_dict"])
-            if not actions:
-                self.told = replace(self.told, left_out=self.told.left_out + 1)
-                continue
+            actions = self._actions(record["action_dict"], state)
             known = dict.fromkeys(("action_history", "last_reward", "total_reward", "number"), False)
             info = read.fields(record["other_info"], known, "other_info") if "other_info" in record else {}
-            yield Imported(
+            body = Imported(
                 state=state,
                 actions=tuple(actions),
                 history=tuple(self._history(info["action_history"])) if "action_history" in info else (),
@@ -97,6 +100,11 @@ class _Pool:
                 visits=self._count(info),
                 source=self._source,
             )
+            if actions:
+                found.append((age, body))
+            else:
+                self.told = replace(self.told, left_out=self.told.left_out + 1)
+        return [body for _, body in sorted(found, key=itemgetter(0))]
 
     def _state(self, key: "Node") -> State:
         what = "a situation (observation, task, and available actions or instruction)"
@@ -105,20 +113,24 @@ class _Pool:
             self._read.refuse(key, f"there are {len(parts)} parts", what)
         observation, task, last = parts
         if task.startswith(_TASK):
-            page = read_page(observation, last.split("\n"))
-            return State.of("webshop", task.removeprefix(_TASK).strip(), page)
-        if not observation.strip() or observation.lstrip().startswith("<"):
-            return State.of("wikihow", task.strip(), Observation(observation, kind_of(last)))
-        return self._read.refuse(
-            key, f"there is {observation.strip()[:60]!r}", "a page of WebShop or a screen of wikiHow"
-        )
+            clickables = [name.strip().lower() for name in last.split("\n") if name.strip()]
+            return State.of("webshop", task.removeprefix(_TASK).strip(), read_page(observation, clickables))
+        if observation.strip() and not observation.lstrip().startswith("<"):
+            begins = repr(observation.strip()[:60])
+            self._read.refuse(key, f"there is {begins}", "a page of WebShop or a screen of wikiHow")
+        return State.of("wikihow", task.strip(), envs.Observation(observation, kind_of(last)))
 
-    def _actions(self, node: "Node") -> list[ImportedAction]:
+    def _actions(self, node: "Node", state: State) -> list[ImportedAction]:
+        """One row an action, spelled as the world does where the world lists it."""
+        available = [envs.Action(each.text, each.label, each.kind, each.typed) for each in state.actions]
         found: dict[str, ImportedAction] = {}
         for key, value in self._read.pairs(node, "a table of actions"):
             known = {"qvalue": True, "reward": False, "number": False}
             row = self._read.fields(value, known, "the values of an action")
             text, reason = self._action(key)
+            meant = envs.matches(available, text)
+            if meant and not meant.typed:
+                text = meant.text
             new = ImportedAction(
                 action=text,
                 q=self._number(row, "qvalue"),
@@ -141,11 +153,9 @@ class _Pool:
         parts = self._read.items(node, what) if self._read.is_list(node) else [node]
         if not 1 <= len(parts) <= 2:
             self._read.refuse(node, f"there are {len(parts)} parts", what)
-        text, reason = ["" if self._read.is_null(each) else self._read.text(each, what) for each in parts] + [""] * (
-            2 - len(parts)
-        )
-        text = text.strip()
-        return "" if text == _UNREADABLE else text, reason.strip()
+        texts = ["" if self._read.is_null(each) else self._read.text(each, what).strip() for each in parts]
+        text, reason = (*texts, "")[:2]
+        return ("" if text == _UNREADABLE else text), reason
 
     def _history(self, node: "Node") -> Iterator[str]:
         for each in self._read.items(node, "a list of actions"):
@@ -169,7 +179,7 @@ def _merged(one: ImportedAction, other: ImportedAction) -> ImportedAction:
     return ImportedAction(
         action=one.action,
         q=mean(one.q, other.q),
-        visits=visits,
+        visits=min(visits, int(_MOST)),
         mean_reward=mean(one.mean_reward, other.mean_reward),
         reason=other.reason or one.reason,
     )

@@ -141,11 +141,8 @@ class Reader:
                 continue
             seen.add(id(node))
             if node.tag not in _HARMLESS:
-                self.refuse(
-                    node,
-                    f"there is the tag {node.tag.removeprefix(_YAML)!r}",
-                    "no tag but python/tuple, as nothing is executed",
-                )
+                got = f"there is {node.tag.removeprefix(_YAML)!r}, of which nothing is made here"
+                self.refuse(node, got, "plain text, numbers, lists and tuples (numbers of numpy or torch as float(x))")
             if isinstance(node.value, list):
                 for each in node.value:
                     waiting.extend(each if isinstance(each, tuple) else (each,))

@@ -68,6 +68,12 @@ def import_log(store: Store, user: str, path: Path) -> int:
     return len(fresh)
 
 
+def is_log(path: Path) -> bool:
+    """Whether a file begins like one of `export_log`, whatever it is called. Raises `StoreError` without a file."""
+    with complain(path.parent), path.open("rb") as file:
+        return file.read(2) == b'{"'
+
+
 def _quarantined(events: Iterable[Event]) -> set[str]:
     """The sources that these events put in quarantine, now or once."""
     return {event.body.source for event in events if isinstance(event.body, Quarantined)}

@@ -110,6 +110,38 @@ def test_a_memory_is_carried_along(run: Run, tmp_path: Path) -> None:
     assert run("memory", "list", "--user", "anna")[1] == listed
 
 
+POOL = """
+? !!python/tuple ["<p>", "Search an article.", ""]
+: action_dict:
+    ? !!python/tuple [SCROLL(DOWN), it is below]
+    : {qvalue: 1.0}
+    ? !!python/tuple [SCROLL(DOWN), it may be below]
+    : {qvalue: 0.0}
+    ? !!python/tuple [null, null]
+    : {qvalue: 0.0}
+"""
+
+
+def test_a_pool_of_the_papers_code_is_imported_and_can_be_looked_at(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "pool.txt"
+    file.write_text(POOL)
+    told = "1 new experience with 1 action (1 merged into another of the same action, 1 left out, without an action)"
+    assert run("memory", "import", str(file)) == (0, f"{told}; now 1 experience\n", "")
+    told = "0 new experiences with 0 actions (1 merged into another of the same action, 1 left out, without an action, "
+    assert run("memory", "import", str(file)) == (0, f"{told}1 known before); now 1 experience\n", "")
+    assert "+0.50     2x  SCROLL(DOWN)" in run("memory", "list")[1]
+
+
+def test_a_broken_pool_is_told_in_a_sentence_with_its_line(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "pool.yaml"
+    file.write_text(POOL.replace("1.0", "!!python/name:os.system ''"))
+    code, out, err = run("memory", "import", str(file))
+    assert (code, out) == (1, "")
+    assert err.startswith("pool.yaml, line 5: ")
+    assert err.endswith("Nothing was imported.\n")
+    assert "0 of 0 experiences" in run("memory", "list")[1]
+
+
 def test_rebuilding_is_the_way_out_when_the_embedding_model_was_changed(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
