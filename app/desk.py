@@ -10,15 +10,16 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from app.explained import explained
 from app.opening import begin, take_up
 from app.settings import Settings
-from app.view import Card, News, View, card_of
+from app.view import Card, News, Recollection, View, card_of
 from rememberer import records
 from rememberer.approval import Approver, Auto, Confidence, Human
 from rememberer.errors import AlreadyAnswered, Cancelled, RemembererError, SessionError, UnknownExperience
 from rememberer.memory import Memory
 from rememberer.policy import Policy
-from rememberer.records import Change, Decision, DecisionKind, Experience, Observed, Recalled
+from rememberer.records import Change, Decision, DecisionKind, Observed, Recalled
 from rememberer.session import Outcome, Session
 from rememberer.transcript import Transcript
 
@@ -306,15 +307,17 @@ class Desk:
             self._news, self._error = News(text, _first(changes, action)), ""
             self._changed()
 
-    def _recalled(self, transcript: Transcript | None) -> tuple[tuple[Recalled, Experience | None], ...]:
+    def _recalled(self, transcript: Transcript | None) -> tuple[Recollection, ...]:
         waiting = transcript.turn.waiting if transcript else None
-        return tuple((each, self._known(each.key)) for each in waiting.recalled) if waiting else ()
+        return tuple(map(self._recollect, waiting.recalled)) if waiting else ()
 
-    def _known(self, key: str) -> Experience | None:
+    def _recollect(self, recalled: Recalled) -> Recollection:
         try:
-            return self.memory.experience(key)
+            known = self.memory.experience(recalled.key)
+            made_of = tuple((row, explained(self.memory, known.key, row.action)) for row in known.actions)
+            return Recollection(recalled, known, made_of)
         except UnknownExperience:
-            return None
+            return Recollection(recalled, None)
 
     def _changed(self) -> None:
         self._version += 1

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rememberer.records import Change, Experience, Recalled
+from rememberer.records import ActionValue, Change, Experience, Recalled
 from rememberer.transcript import Transcript
 
 Card = tuple[str, int, int]
@@ -20,6 +20,17 @@ class News:
 
 
 @dataclass(frozen=True, slots=True)
+class Recollection:
+    """What was retrieved for the waiting proposal, and what memory knows of it now."""
+
+    recalled: Recalled
+    known: Experience | None
+    """None: forgotten since."""
+    made_of: tuple[tuple[ActionValue, list[str]], ...] = ()
+    """What each value is the average of."""
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """Everything that a window shows, at one moment."""
 
@@ -29,8 +40,7 @@ class View:
     """`empty` (no task), `opening`, `thinking`, `running` (by itself), `waiting` (for the person), `done`."""
     transcript: Transcript | None
     labels: Mapping[int, float]
-    recalled: tuple[tuple[Recalled, Experience | None], ...]
-    """What was retrieved for the waiting proposal, and what memory knows of it now (None: forgotten since)."""
+    recalled: tuple[Recollection, ...]
     memories: int
     policy: str
     policies: tuple[str, ...]

@@ -20,6 +20,10 @@ SHOWN_ROWS = 6
 """Rows of an experience's table on its card; the Memory tab has them all."""
 
 
+MadeOf = Sequence[tuple[ActionValue, Sequence[str]]]
+"""Actions with a line for everything that their value is the average of."""
+
+
 def esc(text: object) -> str:
     """Escape text for HTML, attributes included; characters that HTML cannot hold become visible."""
     return escape(str(text).encode("utf-8", "replace").decode().replace("\0", "\N{SYMBOL FOR NULL}"))
@@ -149,17 +153,19 @@ def memories(view: View) -> str:
     turn = view.transcript.turn if view.transcript else None
     if not turn or not turn.waiting:
         return _card(title, f"{view.memories} experiences", "")
-    if not any(each.used for each, _ in view.recalled):
+    if not any(each.recalled.used for each in view.recalled):
         empty = '<p class="muted" id="nothing-similar">No similar experience.</p>'
     else:
         empty = ""
     cards = "".join(
-        _memory(each, known, place == 0 and each.used) for place, (each, known) in enumerate(view.recalled) if known
+        _memory(each.recalled, each.known, each.made_of, place == 0 and each.recalled.used)
+        for place, each in enumerate(view.recalled)
+        if each.known
     )
     return _card(title, f"{len(view.recalled)} nearest of {view.memories}", empty + cards)
 
 
-def _memory(recalled: Recalled, known: Experience, is_open: bool) -> str:
+def _memory(recalled: Recalled, known: Experience, made_of: MadeOf, is_open: bool) -> str:
     percent = round(max(recalled.similarity, 0) * 100)
     rows = "".join(_row(row, known.state) for row in known.actions[:SHOWN_ROWS])
     more = len(known.actions) - SHOWN_ROWS
@@ -171,7 +177,7 @@ def _memory(recalled: Recalled, known: Experience, is_open: bool) -> str:
         f'<summary><span class="sim"><span class="hidden">similarity </span>{percent}%'
         f'<span class="simbar" aria-hidden="true"><b style="width:{percent}%"></b></span></span>'
         f'<span class="memtask">{esc(known.state.task)}</span>{unused}{outcome(known)}</summary>'
-        f'<p class="seen">{esc(gist(known.state))}</p>{table(rows)}{rest}'
+        f'<p class="seen">{esc(gist(known.state))}</p>{table(rows)}{rest}{_made(known.key, made_of)}'
         f'<p class="muted small">{esc(known.key[:8])} · {age(known.updated)}</p></details>'
     )
 
@@ -266,18 +272,26 @@ def _moved(change: Change) -> str:
     )
 
 
-def experience(known: Experience, made_of: Sequence[tuple[ActionValue, Sequence[str]]]) -> str:
+def experience(known: Experience, made_of: MadeOf) -> str:
     """All of an experience, with what each value is the average of."""
     rows = "".join(_row(row, known.state) for row in known.actions)
-    unlisted = f'<p class="muted small">{times(known.unlisted)} more tried</p>' if known.unlisted else ""
-    made = "".join(_explained(row, lines) for row, lines in made_of if lines)
+    unlisted = f'<p class="muted small">{known.unlisted} more tried, all seldomer</p>' if known.unlisted else ""
     history = " → ".join(known.history) or "the beginning"
     return _card(
         known.state.task,
         f"{esc(known.key[:8])} · {times(known.visits)} visited · {age(known.updated)}",
         f'{outcome(known)}<pre class="world">{esc(known.state.observation.strip())}</pre>{table(rows)}{unlisted}'
-        f'<p class="muted small">Reached by: {esc(history)}</p>'
-        f'<details data-key="made"><summary>What the values are made of</summary>{made}</details>',
+        f'<p class="muted small">Reached by: {esc(history)}</p>' + _made(known.key, made_of),
+    )
+
+
+def _made(key: str, made_of: MadeOf) -> str:
+    made = "".join(_explained(row, lines) for row, lines in made_of if lines)
+    return (
+        f'<details class="made" data-key="made-{esc(key)}"><summary>What the values are made of</summary>'
+        f"{made}</details>"
+        if made
+        else ""
     )
 
 

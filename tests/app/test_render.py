@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.ui import chat, render
-from app.view import News, View
+from app.view import News, Recollection, View
 from rememberer.records import (
     ActionText,
     ActionValue,
@@ -107,7 +107,7 @@ def _view(words: str, **changes: object) -> View:
         "status": "waiting",
         "transcript": Transcript([Event(user=words, episode="e", body=body) for body in bodies]),
         "labels": {1: 0.5},
-        "recalled": ((proposal.recalled[0], known),),
+        "recalled": (Recollection(proposal.recalled[0], known, ((known.actions[0], [words]),)),),
         "memories": 1,
         "policy": words,
         "policies": (words,),
@@ -119,7 +119,7 @@ def _view(words: str, **changes: object) -> View:
 
 
 def _everything(view: View) -> list[str]:
-    known = view.recalled[0][1]
+    known = view.recalled[0].known
     assert known is not None
     return [
         render.header(view),
@@ -165,9 +165,9 @@ def test_what_nobody_knows_is_not_shown_as_zero() -> None:
 
 def test_below_the_threshold_it_is_greyed_and_says_so() -> None:
     view = _view("look")
-    known = view.recalled[0][1]
+    known = view.recalled[0].known
     unlike = Recalled(key="k", similarity=0.4, used=False)
-    html = render.memories(_view("look", recalled=((unlike, known),)))
+    html = render.memories(_view("look", recalled=(Recollection(unlike, known),)))
     assert 'class="mem unused"' in html
     assert "not used" in html
     assert "No similar experience" in html
