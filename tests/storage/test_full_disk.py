@@ -16,10 +16,11 @@ from rememberer.memory import Memory
 from rememberer.records import Decision
 from rememberer.session import Session
 from storage import LanceStore, export_log, import_log
+from tests.conftest import NIGHTLY
 from tests.rememberer.worlds import Corridor, Scripted, answer, memory_on
 from tests.storage.conftest import remount
 
-LEFT = [0, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 320]
+LEFT = range(320, -1, -4) if NIGHTLY else [160, 64, 48, 32, 12, 0]
 """Kilobytes."""
 SECRET = "slippers"
 
@@ -100,7 +101,7 @@ def _files(disk: Path) -> bytes:
 
 @pytest.fixture
 def memory(disk: Path) -> Iterator[Memory]:
-    remount(disk, "size=3m")
+    remount(disk, "size=32m" if NIGHTLY else "size=3m")
     with closing(_open(disk)) as store:
         memory = memory_on(store)
         _visit(memory, "find a lamp")
@@ -137,7 +138,7 @@ def test_a_reward_and_a_pin(memory: Memory, disk: Path, refusals: _Refusals) -> 
     key = memory.experiences()[0].key
     for number, left in enumerate(LEFT):
         changes = [
-            partial(memory.label, episode, 1, number / 20),
+            partial(memory.label, episode, 1, number / 100),
             partial(memory.pin, key, number % 2 == 0),
         ]
         with _filled(disk, left):
@@ -152,7 +153,7 @@ def test_a_reward_and_a_pin(memory: Memory, disk: Path, refusals: _Refusals) -> 
                 _check(memory)
         for change in changes:
             change()
-        assert memory.labels(episode)[1] == number / 20
+        assert memory.labels(episode)[1] == number / 100
         assert memory.store.experiences("me") == memory.experiences()
 
 
@@ -192,7 +193,7 @@ def test_compacting(memory: Memory, disk: Path, refusals: _Refusals) -> None:
                 memory.store.forget_files()
             after = memory.store.events("me"), memory.store.experiences("me"), memory.store.vectors("me").keys()
             assert after == before
-        memory.label(memory.episodes()[0].id, 1, left / LEFT[-1])
+        memory.label(memory.episodes()[0].id, 1, left / LEFT[0])
     memory.store.forget_files()
     _check(memory)
 
@@ -208,7 +209,7 @@ def test_compacting_by_itself(
     monkeypatch.setattr("storage.maintenance.VERSIONS", 8)
     monkeypatch.setattr("storage.maintenance._PAUSE", 0.0)
     episode = memory.episodes()[0].id
-    for left in LEFT:
+    for left in reversed(LEFT):
         with _filled(disk, left):
             for step in range(6):
                 with refusals.allowed():
