@@ -3,7 +3,7 @@
 from envs.base import Action, Observation, Step, Task, TextEnv, matches
 from envs.check import check
 from envs.errors import BadData, ContractBroken, EnvError, RemembererError, UnknownEnv, UnknownTask
-from envs.registry import kind_similarity, make, names
+from envs.registry import compared_by, kind_similarity, make, names
 
 __all__ = [
     "Action",
@@ -18,6 +18,7 @@ __all__ = [
     "UnknownEnv",
     "UnknownTask",
     "check",
+    "compared_by",
     "kind_similarity",
     "make",
     "matches",

@@ -72,6 +72,9 @@ class TextEnv(Protocol):
 
     A world may also have `own_task: bool`. Where it is True, `reset(OWN_TASK + instruction)` starts an episode with a
     person's own instruction, which has no goal to be measured against: what it is worth, the person says.
+
+    And it may have `elements(text: str) -> Sequence[str]`, a static method that takes an observation's text apart. Then
+    observations are compared by the longest common subsequence of their elements, not by `kind_similarity`.
     """
 
     name: ClassVar[str]

@@ -1,6 +1,6 @@
 """Which worlds there are: ours by name, other people's by the entry-point group `rememberer.envs`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -47,6 +47,12 @@ def kind_similarity(name: str) -> Mapping[tuple[str, str], float] | None:
     elif name in _ONLY_KINDS:
         table = _import(_ONLY_KINDS[name])
     return cast(Mapping[tuple[str, str], float] | None, table)
+
+
+def compared_by(name: str) -> Mapping[tuple[str, str], float] | Callable[[str], Sequence[str]] | None:
+    """By what the observations of a world are compared: its `elements` when it has them, else `kind_similarity`."""
+    elements = getattr(_load(name), "elements", None) if name in _known() else None
+    return cast(Callable[[str], Sequence[str]], elements) if elements else kind_similarity(name)
 
 
 def make(name: str, data: Path | None = None) -> TextEnv:

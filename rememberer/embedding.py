@@ -92,7 +92,8 @@ class CachedEncoder:
     def reset(self, known: Mapping[str, Vector]) -> None:
         """Start over with what a store has kept."""
         with self._lock:
-            self._known: dict[str, Vector] = dict(known)
+            # Copies: as views of one large matrix, one of them alone would keep all of it in memory.
+            self._known: dict[str, Vector] = {text: vector.copy() for text, vector in known.items()}
             self._fresh: dict[str, Vector] = {}
 
     def keep(self, texts: Collection[str]) -> None:
@@ -104,7 +105,8 @@ class CachedEncoder:
     def encode(self, texts: Sequence[str]) -> Matrix:
         """See `Encoder.encode`. Others go on meanwhile: a model may take seconds."""
         with self._lock:
-            found = {text: self._known[text] for text in texts if text in self._known}
+            # Copies, as the owner of what was shared may need its room for another text.
+            found = {text: self._known[text].copy() for text in texts if text in self._known}
         missing = [text for text in dict.fromkeys(texts) if text not in found]
         if missing:
             rows = dict(zip(missing, self._encoder.encode(missing), strict=True))
@@ -113,6 +115,11 @@ class CachedEncoder:
                 self._known |= rows
                 self._fresh |= rows
         return np.stack([found[text] for text in texts]) if texts else np.zeros((0, 0), np.float32)
+
+    def share(self, rows: Mapping[str, Vector]) -> None:
+        """Hold these arrays in place of one's own, with the same numbers: whoever has them in a matrix owns them."""
+        with self._lock:
+            self._known |= rows
 
     def take_fresh(self) -> dict[str, Vector]:
         """Return what was encoded since the last call, for the store to keep."""

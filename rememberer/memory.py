@@ -37,7 +37,7 @@ from rememberer.records import (
     State,
 )
 from rememberer.retrieval import Retrieval
-from rememberer.similarity import KindTable
+from rememberer.similarity import Comparison
 from rememberer.store import Store
 from rememberer.values import EpisodeTrace, Explanation, Transition
 
@@ -50,7 +50,7 @@ THRESHOLD = 0.6
 class Memory:
     """A user's memory in a store. Opening folds the log, and mends the view where a crash left it behind.
 
-    `tables` gives the kind table of an environment by name. All methods may be called from several threads.
+    `tables` says by what observations are compared, by environment. All methods may be called from several threads.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Memory:
         encoder: Encoder | None = None,
         *,
         threshold: float = THRESHOLD,
-        tables: Callable[[str], KindTable | None] = envs.kind_similarity,
+        tables: Callable[[str], Comparison] = envs.compared_by,
     ) -> None:
         self.store = store
         self.user = user

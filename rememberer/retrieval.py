@@ -4,17 +4,17 @@ from collections.abc import Callable, Iterable
 
 from rememberer.embedding import CachedEncoder
 from rememberer.records import State
-from rememberer.similarity import Index, KindTable, Similarity
+from rememberer.similarity import Comparison, Index, Similarity
 
 
 class Retrieval:
-    """Finds the experiences most like a state. `tables` gives the kind table of an environment by name.
+    """Finds the experiences most like a state. `tables` says by what observations are compared, by environment.
 
     What was written is indexed later, with the next search: writing never waits for a model. Not safe for several
     threads at once, but for `encode`.
     """
 
-    def __init__(self, encoder: CachedEncoder, tables: Callable[[str], KindTable | None]) -> None:
+    def __init__(self, encoder: CachedEncoder, tables: Callable[[str], Comparison]) -> None:
         self._encoder = encoder
         self._tables = tables
         self._similarities: dict[str, Similarity] = {}
@@ -50,7 +50,7 @@ class Retrieval:
     def encode(self, states: Iterable[State]) -> None:
         """Have the texts of states encoded, in one batch an environment."""
         for env, of_env in _by_env(states).items():
-            self._similarity(env).vectors(of_env)
+            self._similarity(env).encode(of_env)
 
     def index(self) -> None:
         """Index what waits. Encodes what `encode` was not given."""

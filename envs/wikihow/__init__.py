@@ -3,6 +3,7 @@
 Only what is needed to compare its situations: an imported memory has some. It is no world yet that can be entered.
 """
 
+from envs.wikihow.elements import elements
 from envs.wikihow.kinds import KIND_SIMILARITY, kind_of
 
-__all__ = ["KIND_SIMILARITY", "kind_of"]
+__all__ = ["KIND_SIMILARITY", "elements", "kind_of"]

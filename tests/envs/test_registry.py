@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from envs import UnknownEnv, kind_similarity, make, names, registry
+from envs import UnknownEnv, compared_by, kind_similarity, make, names, registry
 
 CORRIDOR = """
 class Corridor:
@@ -46,6 +46,16 @@ def test_another_package_adds_a_world(tmp_path: Path) -> None:
     world = make("corridor", tmp_path)
     assert type(world).__name__ == "Corridor"
     assert kind_similarity("corridor") == {("place", "place"): 1.0}
+
+
+def test_a_world_is_compared_by_elements_if_it_has_any_and_by_kinds_else(other_package: None) -> None:
+    corridor = registry._load("corridor")
+    assert compared_by("corridor") == kind_similarity("corridor") == corridor.kind_similarity
+    corridor.elements = staticmethod(str.split)
+    by = compared_by("corridor")
+    assert callable(by)
+    assert by("<p> <b>") == ["<p>", "<b>"]
+    assert compared_by("webshopp") is None
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:

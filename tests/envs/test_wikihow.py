@@ -3,7 +3,7 @@
 import pytest
 
 from envs import UnknownEnv, kind_similarity, make, names
-from envs.wikihow import KIND_SIMILARITY, kind_of
+from envs.wikihow import KIND_SIMILARITY, elements, kind_of
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,15 @@ def test_it_can_be_compared_and_not_entered() -> None:
     assert "wikihow" not in names()
     with pytest.raises(UnknownEnv, match="'wikihow'"):
         make("wikihow")
+
+
+def test_an_element_of_a_screen_is_its_tag_with_class_and_alt() -> None:
+    screen = """<button alt="Open navigation drawer" id="0" clickable="true"></button>
+<img class="search button" alt="Search" id="1" clickable="true">
+<img alt="Search" class="search button" id="2"/>
+<p id="3" clickable="true">&lt;</p>
+a < b and c > d
+<input class="banner" type="text" id="4" value="x">"""
+    search = 'img alt="Search" class="search button"'
+    assert elements(screen) == ['button alt="Open navigation drawer"', search, search, "p", 'input class="banner"']
+    assert elements("") == elements("words only") == []

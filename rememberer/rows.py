@@ -1,0 +1,198 @@
+"""What states are compared by, each distinct text once: of a thousand pages of one task its vector is there one time.
+
+Memory and time go by how many different texts there are.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rapidfuzz.distance import LCSseq
+from rapidfuzz.process import cdist
+
+from rememberer.embedding import Matrix, Vector
+
+Numbers = NDArray[np.int64]
+
+_BLOCK = 4096
+"""Vectors in a block. Blocks never move: growing copies nothing, and a view of a vector stays true."""
+
+
+def with_room(numbers: NDArray[Any], size: int) -> NDArray[Any]:
+    """The same array, or a copy with room for more than `size` when it has not as many."""
+    if size <= len(numbers):
+        return numbers
+    grown = np.zeros(2 * size, dtype=numbers.dtype)
+    grown[: len(numbers)] = numbers
+    return grown
+
+
+class Rows:
+    """Gives each distinct text a row as long as it is in use. A row that became free is given to another text."""
+
+    def __init__(self) -> None:
+        self._row: dict[str, int] = {}
+        self._text: list[str] = []
+        self._uses: list[int] = []
+        self._free: list[int] = []
+
+    def enter(self, texts: Sequence[str]) -> Numbers:
+        """Return the rows of texts, each of which is now used once more; makes them for those that have none."""
+        if fresh := [text for text in dict.fromkeys(texts) if text not in self._row]:
+            self._fill(self._assign(fresh), fresh)
+        rows = [self._row[text] for text in texts]
+        for row in rows:
+            self._uses[row] += 1
+        return np.array(rows, dtype=np.int64)
+
+    def leave(self, rows: Numbers) -> None:
+        """Use rows once less."""
+        for row in rows.tolist():
+            self._uses[row] -= 1
+            if not self._uses[row]:
+                self._clear(row)
+                del self._row[self._text[row]]
+                self._text[row] = ""
+                self._free.append(row)
+
+    def texts(self, rows: Numbers) -> list[str]:
+        """The texts of rows."""
+        return [self._text[row] for row in rows.tolist()]
+
+    def products(self, texts: Sequence[str]) -> Matrix:
+        """Return how alike each text is with each row's, float32 (len(texts), rows). Free rows have any number."""
+        raise NotImplementedError
+
+    def some_products(self, text: str, rows: Numbers) -> Vector:
+        """Return how alike a text is with these rows', float32 (len(rows),): always the same, wherever they stand."""
+        raise NotImplementedError
+
+    def _assign(self, fresh: Sequence[str]) -> Numbers:
+        again = min(len(self._free), len(fresh))
+        rows = [self._free.pop() for _ in range(again)]
+        rows += range(len(self._text), len(self._text) + len(fresh) - again)
+        self._text += [""] * (len(fresh) - again)
+        self._uses += [0] * (len(fresh) - again)
+        for row, text in zip(rows, fresh, strict=True):
+            self._row[text], self._text[row] = row, text
+        return np.array(rows, dtype=np.int64)
+
+    def _fill(self, rows: Numbers, texts: Sequence[str]) -> None:
+        """Put down what these texts are compared by."""
+        raise NotImplementedError
+
+    def _clear(self, row: int) -> None:
+        """The row is about to become free."""
+
+
+class VectorRows(Rows):
+    """Texts that are compared by the dot product of their vectors.
+
+    `share` is given views of the vectors by text, for whoever else would hold copies; and a copy before a view's row is
+    given to another text.
+    """
+
+    def __init__(
+        self,
+        encode: Callable[[Sequence[str]], Matrix],
+        share: Callable[[Mapping[str, Vector]], None] | None = None,
+    ) -> None:
+        super().__init__()
+        self._encode = encode
+        self._share = share
+        self._blocks: list[Matrix] = []
+
+    def products(self, texts: Sequence[str]) -> Matrix:
+        """See `Rows.products`: dot products by BLAS, whose last bits depend on where a row stands."""
+        wanted = self._encode(texts)
+        found = np.empty((len(texts), len(self._text)), dtype=np.float32)
+        for number, block in enumerate(self._blocks):
+            part = found[:, number * _BLOCK : (number + 1) * _BLOCK]
+            if len(texts) == 1:
+                np.dot(block[: part.shape[1]], wanted[0], out=part[0])
+            else:
+                part[:] = wanted @ block[: part.shape[1]].T
+        return found
+
+    def some_products(self, text: str, rows: Numbers) -> Vector:
+        """See `Rows.some_products`."""
+        wanted = self._encode([text])[0]
+        vectors = np.empty((len(rows), len(wanted)), dtype=np.float32)
+        for number in np.unique(rows // _BLOCK):
+            here = rows // _BLOCK == number
+            vectors[here] = self._blocks[number][rows[here] % _BLOCK]
+        products: Vector = np.einsum("ij,j", vectors, wanted)
+        return products
+
+    def _fill(self, rows: Numbers, texts: Sequence[str]) -> None:
+        vectors = self._encode(texts)
+        while len(self._blocks) * _BLOCK < len(self._text):
+            self._blocks.append(np.zeros((_BLOCK, vectors.shape[1]), dtype=np.float32))
+        for number in np.unique(rows // _BLOCK):
+            here = rows // _BLOCK == number
+            self._blocks[number][rows[here] % _BLOCK] = vectors[here]
+        if self._share:
+            self._share({text: self._vector(row) for row, text in zip(rows.tolist(), texts, strict=True)})
+
+    def _clear(self, row: int) -> None:
+        if self._share:
+            self._share({self._text[row]: self._vector(row).copy()})
+
+    def _vector(self, row: int) -> Vector:
+        vector: Vector = self._blocks[row // _BLOCK][row % _BLOCK]
+        return vector
+
+
+class SequenceRows(Rows):
+    """Texts that are compared as sequences: their longest common subsequence through the longer length.
+
+    `elements` takes a text apart. Two empty sequences are 1, an empty one with another is 0.
+    """
+
+    def __init__(self, elements: Callable[[str], Sequence[str]]) -> None:
+        super().__init__()
+        self._elements = elements
+        self._characters: dict[str, str] = {}
+        self._sequences = np.zeros(0, dtype=object)
+        self._lengths = np.zeros(0, dtype=np.int64)
+
+    def products(self, texts: Sequence[str]) -> Matrix:
+        """See `Rows.products`."""
+        return np.concatenate([self.some_products(text, np.arange(len(self._text)))[None] for text in texts])
+
+    def some_products(self, text: str, rows: Numbers, least: float = 0.0) -> Vector:
+        """See `Rows.some_products`. What is under `least` may be given as 0."""
+        sequence = self._sequence(text)
+        cutoff = max(0, int(np.ceil(least * len(sequence) - 1e-3)))
+        common = cdist([sequence], self._sequences[rows], scorer=LCSseq.similarity, score_cutoff=cutoff)[0]
+        return self._through_longer(common, sequence, rows)
+
+    def ceilings(self, text: str) -> Vector:
+        """What `products` can be at most, by the lengths alone, float32 (rows,)."""
+        sequence, rows = self._sequence(text), np.arange(len(self._text))
+        return self._through_longer(np.minimum(self._lengths[rows], len(sequence)), sequence, rows)
+
+    def _through_longer(self, common: Numbers, sequence: str, rows: Numbers) -> Vector:
+        longer = np.maximum(self._lengths[rows], len(sequence))
+        return np.where(longer, common / np.maximum(longer, 1), 1).astype(np.float32)
+
+    def _fill(self, rows: Numbers, texts: Sequence[str]) -> None:
+        self._sequences = with_room(self._sequences, len(self._text))
+        self._lengths = with_room(self._lengths, len(self._text))
+        for row, text in zip(rows.tolist(), texts, strict=True):
+            elements = self._elements(text)
+            for each in elements:
+                if each not in self._characters:
+                    self._characters[each] = _character(1 + len(self._characters))
+            self._sequences[row], self._lengths[row] = self._sequence(text, elements), len(elements)
+
+    def _sequence(self, text: str, elements: Sequence[str] | None = None) -> str:
+        """One character an element, as RapidFuzz compares strings quickest; all unheard-of ones are the same one."""
+        parts = self._elements(text) if elements is None else elements
+        return "".join(self._characters.get(each, "\0") for each in parts)
+
+
+def _character(number: int) -> str:
+    # Half surrogates are left out. Who meets a million elements has the last ones for one.
+    return chr(min(number if number < 0xD800 else number + 0x800, 0x10FFFF))
