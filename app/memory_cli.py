@@ -35,7 +35,7 @@ def stats(home: Home = None, user: User = None) -> None:
         outcomes = [each.outcome for each in episodes]
         counts = ", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in dict.fromkeys(outcomes))
         size = store.stats()
-        total = size.log.bytes + size.experiences.bytes + size.vectors.bytes
+        total = sum(each.bytes for each in (size.log, size.states, size.values, size.vectors))
         say(
             f"user:            {settings.user}",
             f"experiences:     {len(known)}",

@@ -109,10 +109,10 @@ def _measure_view(store: LanceStore, sync: Callable[[str], None]) -> None:
     view = _experiences(chance, 10_000)
     text = "".join(each.model_dump_json() + "\n" for each in view)
     vectors = {each.state.observation: chance.standard_normal(384).astype(np.float32) for each in view}
-    store.put_experiences("me", view)
+    store.put_experiences("me", view, 0)
     store.put_vectors("me", vectors)
     five = iter([view[number : number + 5] for number in range(0, 200, 5)])
-    changed = _times(lambda: store.put_experiences("me", next(five)), 40)
+    changed = _times(lambda: store.put_experiences("me", next(five), 1), 40)
     plain = _times(lambda: sync(text[: len(text) // 2000]), 40)
     _report("change 5 of 10,000 experiences", changed, "the same lines to a synced file", plain)
     copied = _times(lambda: np.array(list(vectors.values())), 5)

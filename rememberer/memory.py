@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -40,6 +41,7 @@ from rememberer.retrieval import Retrieval
 from rememberer.similarity import Comparison
 from rememberer.store import Store
 from rememberer.values import EpisodeTrace, Explanation, Transition
+from rememberer.view import ViewWriter
 
 log = logging.getLogger(__name__)
 
@@ -71,9 +73,9 @@ class Memory:
         self._lock = threading.RLock()
         self.forgotten = -1
         """Where in the log something was forgotten last: what was read before may be gone now."""
+        self._view = ViewWriter(store, user)
         self._restart()
-        self._behind = any(self._wrong_rows(self._learner))  # whether the view has to be mended
-        if self._behind:
+        if self._view.lacks:
             with self.alone():
                 self._write_view()
 
@@ -113,13 +115,7 @@ class Memory:
             if [event.seq for event in fresh] != list(range(self._seq + 1, self._seq + 1 + len(fresh))):
                 fresh = self.store.events(self.user, after=self._seq)  # others have written between
             changes = self._learn(fresh)
-            try:
-                if fresh:
-                    self._write_view()
-            except WrongStore:
-                raise
-            except StoreError as problem:
-                log.warning("It is in the log, but the view of it could not be written yet: %s", problem)
+            self._write_view()
             return stored, changes
 
     def retrieve(self, state: State, limit: int = 8, episode: str = "") -> list[Retrieved]:
@@ -275,7 +271,7 @@ class Memory:
                 self.store.drop_experiences(self.user)
                 self.store.drop_vectors(self.user)
                 self._restart()
-                self._mend_view(self._learner)
+                self._write_view()
             self.embed()
             return len(self)
 
@@ -312,20 +308,19 @@ class Memory:
         # Others change only where they quote it: in what led to them, and in reasons of the same episodes.
         told = {event.episode for event in events} & learner.episodes.keys()
         moved = {each.state.key: None for episode in told for each in learner.episodes[episode].transitions}
-        self._behind = True
+        self._write_view()
         try:
-            # The log last: who dies before that finds the experiences again, and can forget them again.
-            self.store.drop_experiences(self.user, sorted(wanted))
-            self.store.put_experiences(self.user, learner.experiences(moved))
             self.store.drop_vectors(self.user, [text for text in self.store.vectors(self.user) if text not in kept])
+            # The view after the log: who dies in between leaves one that does not reflect this, and the store drops it.
             self.store.replace(self.user, events, forgotten)
-            self._behind = False
         except BaseException:
             self._restart()
             raise
         self._learner, self._seq, self.forgotten = learner, forgotten.seq, forgotten.seq
         self._retrieval.follow(wanted, ())
         self.encoder.keep(kept)
+        self._view.tell([*wanted, *moved], self._seq)
+        self._write_view()
 
     def _check_known(self, key: str) -> None:
         if key not in self:
@@ -340,11 +335,20 @@ class Memory:
     def _restart(self) -> None:
         """Learn the whole log anew."""
         self.encoder.reset(self.store.vectors(self.user))
+        shown = self._view.start()
         events = self.store.events(self.user)
-        with no_collector():
-            self._learner = Learner(events)
+        after = bisect_right(events, shown, key=lambda event: event.seq)
         self._retrieval.reset()
-        self._follow(events)
+        with no_collector():
+            self._learner = Learner(events[:after] or events)
+            self._follow(events[:after] or events)
+            if 0 < after < len(events):
+                self._learner.apply(events[after:])
+                self._follow(events[after:])
+        if after < len(events):
+            self._view.tell(self._learner.touched(), self._seq)
+        if self.forgotten > shown:
+            self._view.doubt(self.forgotten)
 
     def _learn(self, events: Sequence[Event]) -> list[Change]:
         if not events:
@@ -354,6 +358,7 @@ class Memory:
             self._restart()  # another process has forgotten what is still known here
         else:
             self._follow(events)
+            self._view.tell(self._learner.touched(), self._seq)
         return changes
 
     def _follow(self, events: Sequence[Event]) -> None:
@@ -368,33 +373,18 @@ class Memory:
         return list(trace.transitions) if trace and not trace.ended else []
 
     def _write_view(self) -> None:
-        """Have the store keep what was learnt just now and encoded meanwhile, and what it could not keep before."""
-        behind, self._behind = self._behind, True
-        if behind:
-            self._mend_view(self._learner)
-        else:
-            touched = self._learner.touched()
-            known = list(self._learner.experiences(touched))
-            self.store.put_experiences(self.user, known)
-            self.store.drop_experiences(self.user, sorted({*touched} - {each.key for each in known}))
-        self._behind = False
-        if encoded := self.encoder.take_fresh():
-            self.store.put_vectors(self.user, encoded)
+        """Have the store keep what was learnt and encoded since the last time, and what it could not keep before.
 
-    def _mend_view(self, learner: Learner) -> None:
-        """Have the view on disk show what `learner` knows."""
-        stale, gone = self._wrong_rows(learner)
-        if stale:
-            self.store.put_experiences(self.user, stale)
-        if gone:
-            self.store.drop_experiences(self.user, gone)
-
-    def _wrong_rows(self, learner: Learner) -> tuple[list[Experience], list[str]]:
-        """Experiences that the view on disk has not, or not so; keys that only the view has."""
-        stored = {each.key: each for each in self.store.experiences(self.user)}
-        right = {each.key: each for each in learner.experiences()}
-        stale = [each for key, each in right.items() if stored.get(key) != each]
-        return stale, [key for key in stored if key not in right]
+        Where it cannot, what was written to the log is no less true, and the next write mends the view.
+        """
+        try:
+            self._view.write(self._learner, self._seq)
+            if encoded := self.encoder.take_fresh():
+                self.store.put_vectors(self.user, encoded)
+        except WrongStore:
+            raise
+        except StoreError as problem:
+            log.warning("It is in the log, but the view of it could not be written yet: %s", problem)
 
 
 def _texts(state: State) -> set[str]:

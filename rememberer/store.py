@@ -7,6 +7,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +16,14 @@ from numpy.typing import NDArray
 from rememberer.records import Event, Experience
 
 Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some of the experiences that were looked for, and how many there are in all."""
+
+    experiences: list[Experience]
+    total: int
 
 
 class Store(Protocol):
@@ -46,20 +55,34 @@ class Store(Protocol):
     def replace(self, user: str, events: Sequence[Event], record: Event) -> None:
         """Rewrite events in place, by `id` (`seq` stays), and append `record`, which says so, in the same commit.
 
-        Only forgetting does this: the old texts are unrecoverable after `forget_files`.
+        Only forgetting does this: the old texts are unrecoverable after `forget_files`. A view that does not reflect
+        `record` by then, because its writer died, goes too.
         """
         ...
 
-    def put_experiences(self, user: str, experiences: Iterable[Experience]) -> None:
-        """Insert or overwrite rows of the view, by key."""
+    def put_experiences(self, user: str, experiences: Iterable[Experience], seq: int) -> None:
+        """Insert or overwrite rows of the view, by key, and say that with them it reflects the log up to event `seq`.
+
+        A row that reflects a later event stays as it is. Who puts rows holds `alone`, and puts all that the events
+        after `view_seq` have touched.
+        """
         ...
 
     def drop_experiences(self, user: str, keys: Sequence[str] | None = None) -> None:
-        """Remove rows of the view; all of the user's when `keys` is None."""
+        """Remove rows of the view; with `keys` None all of the user's, and `view_seq` is -1 then."""
+        ...
+
+    def view_seq(self, user: str) -> int:
+        """The last event that the view reflects: all rows that it and those before it touched are right. -1: none."""
         ...
 
     def experiences(self, user: str) -> list[Experience]:
         """All rows of the view, oldest first."""
+        ...
+
+    def page(self, user: str, *, words: Iterable[str] = (), key: str = "", offset: int = 0, limit: int = 50) -> Page:
+        """A page of the view, last changed first: of the rows whose task, observation or actions have all `words`,
+        in capitals or not, and whose key begins with `key`."""
         ...
 
     def put_vectors(self, user: str, vectors: Mapping[str, Vector]) -> None:
@@ -94,7 +117,8 @@ class InMemoryStore:
         self._lock = threading.RLock()
         self._log: dict[str, list[Event]] = defaultdict(list)
         self._ids: dict[str, Event] = {}
-        self._view: dict[str, dict[str, Experience]] = defaultdict(dict)
+        self._view: dict[str, dict[str, tuple[Experience, int]]] = defaultdict(dict)
+        self._view_seq: dict[str, int] = {}
         self._vectors: dict[str, dict[str, Vector]] = defaultdict(dict)
 
     @contextmanager
@@ -125,19 +149,33 @@ class InMemoryStore:
                 self._ids[event.id] = self._log[user][seq] = event.model_copy(update={"seq": seq})
             self.append([record])
 
-    def put_experiences(self, user: str, experiences: Iterable[Experience]) -> None:
+    def put_experiences(self, user: str, experiences: Iterable[Experience], seq: int) -> None:
         with self._lock:
-            self._view[user].update({each.key: each for each in experiences})
+            view = self._view[user]
+            view.update({each.key: (each, seq) for each in experiences if seq >= view.get(each.key, (each, seq))[1]})
+            self._view_seq[user] = max(seq, self.view_seq(user))
 
     def drop_experiences(self, user: str, keys: Sequence[str] | None = None) -> None:
         with self._lock:
             view = self._view[user]
+            if keys is None:
+                self._view_seq.pop(user, None)
             for key in list(view) if keys is None else keys:
                 view.pop(key, None)
 
+    def view_seq(self, user: str) -> int:
+        return self._view_seq.get(user, -1)
+
     def experiences(self, user: str) -> list[Experience]:
         with self._lock:
-            return sorted(self._view[user].values(), key=lambda each: (each.created, each.key))
+            return sorted((each for each, _ in self._view[user].values()), key=lambda each: (each.created, each.key))
+
+    def page(self, user: str, *, words: Iterable[str] = (), key: str = "", offset: int = 0, limit: int = 50) -> Page:
+        folded = [word.casefold() for word in words]
+        every = [each for each in self.experiences(user) if each.key.startswith(key)]
+        found = [each for each in every if all(word in _text(each) for word in folded)]
+        found.sort(key=lambda each: each.updated, reverse=True)
+        return Page(found[offset : offset + limit], len(found))
 
     def put_vectors(self, user: str, vectors: Mapping[str, Vector]) -> None:
         with self._lock:
@@ -162,3 +200,8 @@ class InMemoryStore:
 
     def close(self) -> None:
         pass
+
+
+def _text(known: Experience) -> str:
+    """All words of an experience that can be looked for, folded."""
+    return "\n".join([known.state.task, known.state.observation, *(row.action for row in known.actions)]).casefold()

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from rememberer.errors import WrongStore
 from storage.complaints import complain
@@ -16,10 +16,14 @@ UNFORGOTTEN = "forgetting-unfinished"
 _OURS_BEFORE_IDENTITY = {OWNER, WRITING, IDENTITY + ".part"}
 
 
-class _Identity(BaseModel):
+class Identity(BaseModel):
+    """What `store.json` says."""
+
     program: str = "rememberer"
-    schema_version: int = STORE_VERSION
+    schema_version: int = Field(default=STORE_VERSION, ge=1)
     embedding_model: str
+    migrations: tuple[str, ...] = ()
+    """Names of those that have run here."""
 
 
 def check(folder: Path) -> None:
@@ -36,27 +40,26 @@ def check(folder: Path) -> None:
         )
 
 
-def identify(folder: Path, embedding_model: str, reembed: bool = False) -> bool:
-    """Say whether the store's embeddings are of this model; an empty folder becomes a store of this model.
+def identify(folder: Path, embedding_model: str, reembed: bool = False) -> Identity:
+    """Read what the folder is; an empty one becomes a store of this embedding model.
 
-    Raises `WrongStore` for another schema version, and for another model unless `reembed`.
+    Raises `WrongStore` for the schema version of a newer program, and for another model unless `reembed`.
     """
     path = folder / IDENTITY
     with complain(folder):
         text = path.read_text("utf-8") if path.exists() else None
     if text is None:
-        adopt(folder, embedding_model)
-        return True
+        return write(folder, Identity(embedding_model=embedding_model))
     try:
-        found = _Identity.model_validate_json(text)
+        found = Identity.model_validate_json(text)
     except ValidationError as problem:
         raise WrongStore(
             f"{path} cannot be read ({problem.errors()[0]['msg']}). Restore it from a backup."
         ) from problem
-    if found.schema_version != STORE_VERSION:
+    if found.schema_version > STORE_VERSION:
         raise WrongStore(
-            f"The memory in {folder} is of schema version {found.schema_version}; this program reads {STORE_VERSION}. "
-            "Use the version of the program that wrote it."
+            f"The memory in {folder} is of schema version {found.schema_version}, and this program reads up to "
+            f"{STORE_VERSION}. Nothing was changed. Use the version of the program that wrote it, or a newer one."
         )
     if found.embedding_model != embedding_model and not reembed:
         raise WrongStore(
@@ -64,10 +67,11 @@ def identify(folder: Path, embedding_model: str, reembed: bool = False) -> bool:
             f"{embedding_model!r}, and their numbers cannot be compared. `rememberer memory rebuild` embeds it anew; "
             f"REMEMBERER_ENCODER={found.embedding_model} goes on with the old one."
         )
-    return found.embedding_model == embedding_model
+    return found
 
 
-def adopt(folder: Path, embedding_model: str) -> None:
-    """Write down that the folder is a store with embeddings of this model."""
+def write(folder: Path, identity: Identity) -> Identity:
+    """Write down what the folder is, and return it."""
     with complain(folder):
-        write_durably(folder / IDENTITY, [_Identity(embedding_model=embedding_model).model_dump_json(indent=2) + "\n"])
+        write_durably(folder / IDENTITY, [identity.model_dump_json(indent=2) + "\n"])
+    return identity

@@ -1,5 +1,7 @@
 """What the tables hold: their columns, and how records become rows and come back exactly as they were.
 
+The columns of what is derived from the log are in `storage.view`.
+
 Texts come from people and web pages. They never reach a filter: rows are found by `fingerprint`s, which are plain
 hexadecimal. What a text really was stands in `payload` (JSON of the whole record), or as bytes beside a vector.
 The other columns repeat what a person who opens a table with another tool would sort and filter by.
@@ -17,13 +19,13 @@ from pydantic_core import PydanticSerializationError
 
 from rememberer.collector import no_collector
 from rememberer.errors import StoreError
-from rememberer.records import Event, Experience, Record
+from rememberer.records import Event, Record
 from rememberer.store import Vector
 
-STORE_VERSION = 1
-"""Of everything in this module. Another one cannot be read without a migration."""
+STORE_VERSION = 2
+"""Of everything in the folder. Older ones are migrated on opening: see `storage.migrations`."""
 
-_TIME = pa.timestamp("us", tz="UTC")
+TIME = pa.timestamp("us", tz="UTC")
 
 LOG = pa.schema(
     [
@@ -32,23 +34,8 @@ LOG = pa.schema(
         pa.field("episode", pa.string(), nullable=False),  # fingerprint
         pa.field("seq", pa.int64(), nullable=False),
         pa.field("type", pa.string(), nullable=False),
-        pa.field("time", _TIME, nullable=False),
+        pa.field("time", TIME, nullable=False),
         pa.field("version", pa.int32(), nullable=False),
-        pa.field("payload", pa.string(), nullable=False),
-    ]
-)
-
-EXPERIENCES = pa.schema(
-    [
-        pa.field("id", pa.string(), nullable=False),  # fingerprint of user and key
-        pa.field("user", pa.string(), nullable=False),  # fingerprint
-        pa.field("env", pa.string(), nullable=False),
-        pa.field("kind", pa.string(), nullable=False),
-        pa.field("created", _TIME, nullable=False),
-        pa.field("updated", _TIME, nullable=False),
-        pa.field("q_max", pa.float64()),  # null: nothing was executed there
-        pa.field("visits", pa.int64(), nullable=False),
-        pa.field("pinned", pa.bool_(), nullable=False),
         pa.field("payload", pa.string(), nullable=False),
     ]
 )
@@ -93,26 +80,6 @@ def log_rows(events: Iterable[Event]) -> pa.Table:
     return pa.Table.from_pylist(rows, LOG)
 
 
-def experience_rows(user: str, experiences: Iterable[Experience]) -> pa.Table:
-    """Rows of the view, one a key: of two with the same key the last."""
-    rows = {
-        each.key: {
-            "id": fingerprint(user, each.key),
-            "user": fingerprint(user),
-            "env": _plain(each.state.env),
-            "kind": _plain(each.state.kind),
-            "created": each.created,
-            "updated": each.updated,
-            "q_max": max((row.q for row in each.actions if row.visits), default=None),
-            "visits": each.visits,
-            "pinned": each.pinned,
-            "payload": to_json(each),
-        }
-        for each in experiences
-    }
-    return pa.Table.from_pylist(list(rows.values()), EXPERIENCES)
-
-
 def vector_rows(user: str, vectors: Mapping[str, Vector]) -> pa.Table:
     """Rows of the embeddings, at least one. Raises `StoreError` when they are not all of one length."""
     lengths = {np.shape(vector) for vector in vectors.values()}
@@ -137,13 +104,13 @@ def vectors_of(rows: pa.Table) -> dict[str, Vector]:
     return dict(zip(map(_text, rows["text"].to_pylist()), matrix, strict=True))
 
 
-def to_json(record: Record) -> str:
-    """One line of JSON that `from_json` turns into an equal record."""
+def to_json(record: Record, *, without: set[str] | None = None) -> str:
+    """One line of JSON that `from_json` turns into an equal record, once it has the fields again that were left out."""
     try:
-        return record.model_dump_json()
+        return record.model_dump_json(exclude=without)
     except PydanticSerializationError:
         # Pages can hold half of a surrogate pair, which is no UTF-8: Python's own JSON escapes it.
-        return json.dumps(record.model_dump(mode="json"))
+        return json.dumps(record.model_dump(mode="json", exclude=without))
 
 
 R = TypeVar("R", bound=Record)
@@ -179,5 +146,6 @@ def _text(raw: Any) -> str:
     return str(raw, "utf-8", "surrogatepass")
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """The text as UTF-8 can have it: half of a surrogate pair becomes a question mark."""
     return text.encode("utf-8", "replace").decode("utf-8")

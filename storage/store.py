@@ -6,39 +6,35 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from rememberer.errors import StoreError, WrongStore
 from rememberer.records import Event, Experience
-from rememberer.store import Vector
+from rememberer.store import Page, Vector
 from storage import opening
 from storage.complaints import complain
 from storage.durability import write_durably
 from storage.locks import Lock
 from storage.maintenance import Maintenance
-from storage.schema import (
-    EXPERIENCES,
-    LOG,
-    experience_rows,
-    fingerprint,
-    log_rows,
-    records,
-    vector_rows,
-    vectors_of,
-)
+from storage.migrations import migrate
+from storage.schema import LOG, fingerprint, log_rows, records, vector_rows, vectors_of
 from storage.table import Table, TableStats, connect
+from storage.view import View, among
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """How large the memory on disk is, by table."""
+    """How large the memory on disk is, by table. `values` has one row more than experiences for each user."""
 
     log: TableStats
-    experiences: TableStats
+    states: TableStats
+    values: TableStats
     vectors: TableStats
 
 
@@ -46,11 +42,12 @@ class LanceStore:
     """A `rememberer.store.Store` in a folder, for any number of threads and processes at once.
 
     Opening makes the folder if need be, and sets aside what a power cut has torn (with a warning in the program's
-    log). Raises `WrongStore` for a folder that is something else, of another schema version, or of another embedding
-    model; then nothing on disk was changed. `reembed=True` takes over a store of another model: the embeddings are
-    dropped, and made again by `Memory.rebuild`. Raises `StoreError` when the disk does not play along.
+    log), and migrates what an older version of the program wrote. Raises `WrongStore` for a folder that is something
+    else, of a newer schema version, or of another embedding model; then nothing on disk was changed. `reembed=True`
+    takes over a store of another model: the embeddings are dropped, and made again by `Memory.rebuild`. Raises
+    `StoreError` when the disk does not play along.
 
-    On disk: `store.json` says what the folder is; three LanceDB tables, `log`, `experiences`, `vectors`; two lock
+    On disk: `store.json` says what the folder is; four LanceDB tables, `log`, `states`, `values`, `vectors`; two lock
     files; `set-aside/` when there was something to set aside.
     """
 
@@ -62,25 +59,27 @@ class LanceStore:
         self._writing = Lock(self.path / opening.WRITING)
         self._closed = False
         connection = connect(self.path)
-        self._log, self._experiences, self._vectors = tables = [
-            Table(connection, self.path, name) for name in ("log", "experiences", "vectors")
-        ]
+        self._tables = [Table(connection, self.path, name) for name in ("log", "states", "values", "vectors")]
+        self._log, states, values, self._vectors = self._tables
+        self._view = View(states, values)
         with self._owner.held(), self._writing.held():
-            same_model = opening.identify(self.path, embedding_model, reembed)
-            for table in tables:
+            identity = opening.identify(self.path, embedding_model, reembed)
+            for table in self._tables:
                 table.mend()
-            if not same_model:
+            if identity.embedding_model != embedding_model:
                 self._vectors.drop()
-                opening.adopt(self.path, embedding_model)
+                identity = identity.model_copy(update={"embedding_model": embedding_model})
+                opening.write(self.path, identity)
+            migrate(self.path, identity)
             self._log.create(LOG)
-            self._experiences.create(EXPERIENCES)
+            self._view.create()
             if self._unforgotten.exists():
                 try:
                     self._purge()
                 except StoreError as problem:
                     log.warning("What was forgotten is still in old files until the next try: %s", problem)
         self._next_seq: dict[str, int] = {}
-        self._maintenance = Maintenance(tables, self._owner, self._writing)
+        self._maintenance = Maintenance(self._tables, self._owner, self._writing)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -101,7 +100,7 @@ class LanceStore:
         where = f"user = '{fingerprint(user)}' AND seq > {int(after)}"
         if episode is not None:
             where += f" AND episode = '{fingerprint(episode)}'"
-        rows = self._table(self._log).read(["seq", "payload"], where)
+        rows = self._open(self._log).read(["seq", "payload"], where)
         return records(Event, [payload for _, payload in sorted(_pairs(rows, "seq", "payload"))])
 
     def replace(self, user: str, events: Sequence[Event], record: Event) -> None:
@@ -110,27 +109,34 @@ class LanceStore:
             seqs = dict(_pairs(log.read(["id", "seq"], f"user = '{fingerprint(user)}'"), "id", "seq"))
             if missing := [event.id for event in events if fingerprint(user, event.id) not in seqs]:
                 raise StoreError(f"The log has no event {missing[0]!r} to replace. Nothing was replaced.")
+            seq = max(seqs.values(), default=-1) + 1
             with complain(self.path):
-                write_durably(self._unforgotten, [])
+                write_durably(self._unforgotten, [*self._half_forgotten(), f"{fingerprint(user)} {seq}\n"])
             numbered = [event.model_copy(update={"seq": seqs[fingerprint(user, event.id)]}) for event in events]
-            numbered.append(record.model_copy(update={"seq": max(seqs.values(), default=-1) + 1}))
+            numbered.append(record.model_copy(update={"seq": seq}))
             log.overwrite(log_rows(numbered), insert=True)
 
-    def put_experiences(self, user: str, experiences: Iterable[Experience]) -> None:
+    def put_experiences(self, user: str, experiences: Iterable[Experience], seq: int) -> None:
         """See `Store.put_experiences`."""
-        rows = experience_rows(user, experiences)
-        if rows.num_rows:
-            with self._write(self._experiences) as table:
-                table.overwrite(rows, insert=True)
+        with self._write(self._view) as view:
+            view.put(user, experiences, seq)
 
     def drop_experiences(self, user: str, keys: Sequence[str] | None = None) -> None:
         """See `Store.drop_experiences`."""
-        self._drop(self._experiences, user, keys)
+        with self._write(self._view) as view:
+            view.drop(user, keys)
+
+    def view_seq(self, user: str) -> int:
+        """See `Store.view_seq`."""
+        return self._open(self._view).seq(user)
 
     def experiences(self, user: str) -> list[Experience]:
         """See `Store.experiences`."""
-        rows = self._table(self._experiences).read(["payload"], f"user = '{fingerprint(user)}'")
-        return sorted(records(Experience, rows["payload"].to_pylist()), key=lambda each: (each.created, each.key))
+        return self._open(self._view).experiences(user)
+
+    def page(self, user: str, *, words: Iterable[str] = (), key: str = "", offset: int = 0, limit: int = 50) -> Page:
+        """See `Store.page`."""
+        return self._open(self._view).page(user, words, key, offset, limit)
 
     def put_vectors(self, user: str, vectors: Mapping[str, Vector]) -> None:
         """See `Store.put_vectors`. Raises `WrongStore` when they are of another length than those that are there."""
@@ -149,7 +155,7 @@ class LanceStore:
 
     def vectors(self, user: str) -> dict[str, Vector]:
         """See `Store.vectors`. The arrays cannot be written to."""
-        table = self._table(self._vectors)
+        table = self._open(self._vectors)
         opening.identify(self.path, self.embedding_model)
         if table.schema() is None:
             return {}
@@ -157,14 +163,18 @@ class LanceStore:
 
     def drop_vectors(self, user: str, texts: Sequence[str] | None = None) -> None:
         """See `Store.drop_vectors`."""
-        self._drop(self._vectors, user, texts)
+        with self._write(self._vectors) as table:
+            if texts is None:
+                table.delete(f"user = '{fingerprint(user)}'")
+            elif texts:
+                table.delete(among(fingerprint(user, text) for text in texts))
 
     def forget_files(self) -> None:
         """See `Store.forget_files`. Takes the time of writing the changed tables anew; others wait meanwhile.
 
         Where that fails, or a process dies between `replace` and this, the next one that opens the store does it.
         """
-        self._table(self._log)
+        self._open(self._log)
         try:
             with self._owner.held(), self._writing.held():
                 self._purge()
@@ -178,12 +188,12 @@ class LanceStore:
 
     def users(self) -> list[str]:
         """See `Store.users`."""
-        first = self._table(self._log).read(["payload"], "seq = 0")
+        first = self._open(self._log).read(["payload"], "seq = 0")
         return sorted(event.user for event in records(Event, first["payload"].to_pylist()))
 
     def stats(self) -> Stats:
         """Rows, versions, files and bytes of each table."""
-        return Stats(*(self._table(table).stats() for table in (self._log, self._experiences, self._vectors)))
+        return Stats(*(self._open(table).stats() for table in self._tables))
 
     def close(self) -> None:
         """See `Store.close`. After it everything raises `StoreError`."""
@@ -196,15 +206,15 @@ class LanceStore:
     def _unforgotten(self) -> Path:
         return self.path / opening.UNFORGOTTEN
 
-    def _table(self, table: Table) -> Table:
+    def _open(self, part: T) -> T:
         if self._closed:
             raise StoreError(f"The memory in {self.path} was closed. Open it again.")
-        return table
+        return part
 
     @contextmanager
-    def _write(self, table: Table) -> Iterator[Table]:
+    def _write(self, part: T) -> Iterator[T]:
         with self._writing.held():
-            yield self._table(table)
+            yield self._open(part)
             self._maintenance.wake()
 
     def _append(self, log: Table, events: Sequence[Event]) -> dict[str, Event]:
@@ -214,7 +224,7 @@ class LanceStore:
         following = {user: self._next_seq.get(user, 0) for user in users.values()}
         # In one look: what of this is there already, and what other processes have appended since.
         since = [f"user = '{user}' AND seq >= {seq}" for user, seq in following.items()]
-        there = log.read(["id", "user", "seq"], " OR ".join([*since, _in("id", wanted)]))
+        there = log.read(["id", "user", "seq"], " OR ".join([*since, among(wanted)]))
         known = wanted & set(there["id"].to_pylist())
         for user, seq in _pairs(there, "user", "seq"):
             following[user] = max(following[user], seq + 1)
@@ -228,31 +238,24 @@ class LanceStore:
             log.add(log_rows(stored.values()))
         self._next_seq |= following
         if known:
-            before = log.read(["payload"], _in("id", known))["payload"].to_pylist()
+            before = log.read(["payload"], among(known))["payload"].to_pylist()
             stored |= {fingerprint(event.user, event.id): event for event in records(Event, before)}
         return stored
 
-    def _drop(self, table: Table, user: str, names: Sequence[str] | None) -> None:
-        if names is None:
-            where = f"user = '{fingerprint(user)}'"
-        elif names:
-            where = _in("id", [fingerprint(user, name) for name in names])
-        else:
-            return
-        with self._write(table):
-            table.delete(where)
+    def _half_forgotten(self) -> list[str]:
+        """Lines of a user's fingerprint and the `seq` of the record of what they forgot."""
+        return self._unforgotten.read_text("utf-8").splitlines(keepends=True) if self._unforgotten.exists() else []
 
     def _purge(self) -> None:
-        for table in (self._log, self._experiences, self._vectors):
+        for line in self._half_forgotten():
+            # Who died between the log and the view left there what is forgotten. It is made again from the log.
+            who, seq = line.split()
+            self._view.drop_before(who, int(seq))
+        for table in self._tables:
             table.purge()
         with complain(self.path):
             shutil.rmtree(self.path / "set-aside", ignore_errors=True)
             self._unforgotten.unlink(missing_ok=True)
-
-
-def _in(column: str, keys: Iterable[str]) -> str:
-    """SQL for rows whose `column` is one of these fingerprints."""
-    return f"{column} IN ({', '.join(repr(key) for key in keys)})"
 
 
 def _pairs(rows: pa.Table, key: str, value: str) -> Iterator[tuple[Any, Any]]:

@@ -81,13 +81,13 @@ class Table:
 
     def read(self, columns: list[str], where: str | None = None) -> pa.Table:
         """Rows as they are now, in no order. `where` is SQL, made of fingerprints and numbers only."""
+        return self._read(columns, where)
 
-        def query() -> pa.Table:
-            search = self._lance().search().select(columns)
-            return (search.where(where) if where else search).to_arrow()
+    def containing(self, text: str, column: str, user: str) -> pa.Array:
+        """Ids of the rows of a user (by fingerprint) whose `column` has `text`, which may be anything."""
+        from lancedb.expr import col, lit
 
-        with complain(self._home):
-            return _again(query)
+        return self._read(["id"], (col("user") == lit(user)) & col(column).contains(lit(text)))["id"].combine_chunks()
 
     def add(self, rows: pa.Table) -> None:
         """Append rows in one commit."""
@@ -97,11 +97,14 @@ class Table:
         """Append the rows whose id is not there, in one commit."""
         self._commit(lambda: self._merge().when_not_matched_insert_all().execute(rows))
 
-    def overwrite(self, rows: pa.Table, *, insert: bool) -> None:
-        """Put rows in place of those with the same id, in one commit; the others are inserted or left out."""
+    def overwrite(self, rows: pa.Table, *, insert: bool, only: str | None = None) -> None:
+        """Put rows in place of those with the same id, in one commit; the others are inserted or left out.
+
+        `only` is a condition in SQL for putting the row `source` in place of the row `target`.
+        """
 
         def merge() -> Any:
-            builder = self._merge().when_matched_update_all()
+            builder = self._merge().when_matched_update_all(where=only)
             return (builder.when_not_matched_insert_all() if insert else builder).execute(rows)
 
         self._commit(merge)
@@ -180,6 +183,14 @@ class Table:
         if self._opened is None:
             self._opened = self._connection.open_table(self.name)
         return self._opened
+
+    def _read(self, columns: list[str], where: Any) -> pa.Table:
+        def query() -> pa.Table:
+            search = self._lance().search().select(columns)
+            return (search.where(where) if where is not None else search).to_arrow()
+
+        with complain(self._home):
+            return _again(query)
 
     def _merge(self) -> Any:
         return self._lance().merge_insert("id")

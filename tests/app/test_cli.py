@@ -49,7 +49,7 @@ def test_what_is_remembered_is_counted(run: Run) -> None:
     assert told["tasks"] == "2 (1 failed, 1 stopped)"
     assert told["your rewards"] == "1"
     assert told["embedding model"] == "all-MiniLM-L6-v2"
-    assert told["schema version"] == "1"
+    assert told["schema version"] == "2"
     _, out, _ = run("memory", "stats", "--user", "anna")
     assert "tasks:           1 (1 open)" in out
 

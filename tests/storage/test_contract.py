@@ -5,7 +5,7 @@ import threading
 import numpy as np
 
 from rememberer.records import EpisodeStarted, Forgotten, Imported, ImportedAction, Labelled, Pinned
-from rememberer.store import Store
+from rememberer.store import Page, Store
 from tests.storage.conftest import NASTY, episode, event, experience, state
 
 
@@ -50,7 +50,8 @@ def test_nothing_is_nothing(store: Store) -> None:
     assert store.events("me") == []
     assert store.experiences("me") == []
     assert store.vectors("me") == {}
-    store.put_experiences("me", [])
+    assert store.view_seq("me") == -1
+    assert store.page("me") == Page([], 0)
     store.put_vectors("me", {})
     store.drop_experiences("me")
     store.drop_experiences("me", ["nowhere"])
@@ -75,12 +76,12 @@ def test_replaced_events_keep_their_place(store: Store) -> None:
 
 def test_experiences_are_overwritten_by_key_and_come_oldest_first(store: Store) -> None:
     new, old = experience("new", day=9), experience("old", day=1)
-    store.put_experiences("me", [new, old])
+    store.put_experiences("me", [new, old], 0)
     better = old.model_copy(update={"visits": 7, "updated": new.updated, "pinned": True})
-    store.put_experiences("me", [better])
+    store.put_experiences("me", [better], 1)
     assert store.experiences("me") == [better, new]
     last = better.model_copy(update={"visits": 8})
-    store.put_experiences("me", iter([better, last]))
+    store.put_experiences("me", iter([better, last]), 2)
     assert store.experiences("me") == [last, new]
     store.drop_experiences("me", [new.key, "nowhere"])
     assert store.experiences("me") == [last]
@@ -92,7 +93,7 @@ def test_experiences_are_overwritten_by_key_and_come_oldest_first(store: Store) 
 
 def test_an_experience_without_executed_actions_comes_back(store: Store) -> None:
     only_rejected = experience().model_copy(update={"actions": (), "visits": 0})
-    store.put_experiences("me", [only_rejected])
+    store.put_experiences("me", [only_rejected], 3)
     assert store.experiences("me") == [only_rejected]
 
 
@@ -119,7 +120,7 @@ def test_any_text_comes_back_verbatim_from_everywhere(store: Store) -> None:
         rows = (ImportedAction(action=text, q=0.5, reason=text),)
         store.append([event(text, body=body, episode=text, id=text)])
         store.append([event(text, body=Imported(state=state(text), actions=rows, source=text), episode="another")])
-        store.put_experiences(text, [experience(text, task=text)])
+        store.put_experiences(text, [experience(text, task=text)], 0)
         store.put_vectors(text, {text: np.full(3, number, np.float32)})
     assert store.users() == sorted(NASTY)
     for number, text in enumerate(NASTY):
@@ -140,7 +141,7 @@ def test_nobody_sees_or_touches_what_is_anothers(store: Store) -> None:
     users = [*NASTY, "me", "Me"]
     for user in users:
         store.append(episode(user, "e"))
-        store.put_experiences(user, [experience()])
+        store.put_experiences(user, [experience()], 0)
         store.put_vectors(user, {"text": np.ones(3, np.float32)})
     mine = store.events("me")
     for user in users[:-2]:

@@ -29,8 +29,8 @@ def test_a_full_disk_loses_and_halves_nothing(disk: Path) -> None:
             _append_without_end(store, events)
         assert store.events("me") == events
         with suppress(StoreError):
-            store.put_experiences("me", [experience()])
-        assert store.experiences("me") in ([], [experience()])
+            store.put_experiences("me", [experience()], 0)
+        assert store.experiences("me") in ([], [experience()], 0)
         remount(disk, "size=64m")
         stored = store.append([_large(len(events))])
         assert store.events("me") == events + stored
@@ -70,7 +70,7 @@ def test_a_disk_that_can_only_be_read_is_a_plain_sentence(disk: Path) -> None:
         remount(disk, "ro")
         for write in (
             lambda: store.append([event()]),
-            lambda: store.put_experiences("me", [experience()]),
+            lambda: store.put_experiences("me", [experience()], 0),
             lambda: store.replace("me", stored, event()),
             store.forget_files,
             lambda: open_store(disk / "memory"),

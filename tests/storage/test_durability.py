@@ -45,8 +45,8 @@ def test_every_file_and_folder_of_a_commit_is_synced_before_it_is_acknowledged(
         stored = []
         for change in (
             lambda: stored.extend(store.append(episode())),
-            lambda: store.put_experiences("me", [experience(), experience("another")]),
-            lambda: store.put_experiences("me", [experience(q=1.0)]),
+            lambda: store.put_experiences("me", [experience(), experience("another")], 0),
+            lambda: store.put_experiences("me", [experience(q=1.0)], 1),
             lambda: store.drop_experiences("me", [experience("another").key]),
             lambda: store.replace("me", stored[:1], event()),
             store.forget_files,

@@ -147,7 +147,7 @@ def _check(folder: Path, ledgers: list[Ledger]) -> None:
         assert not (folder / "set-aside").exists()
         memories = {each.user: Memory(store, each.user, encoder(model), tables=lambda env: None) for each in ledgers}
         files = b"\n".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
-        for table in (store._log, store._experiences, store._vectors):
+        for table in store._tables:
             if table.schema():
                 ids = table.read(["id"])["id"].to_pylist()
                 assert len(set(ids)) == len(ids)

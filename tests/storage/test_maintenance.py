@@ -47,13 +47,14 @@ def test_a_table_that_takes_long_to_compact_is_compacted_beside_its_writers(
 
 
 def test_experiences_that_change_all_the_time_stay_small(lance: LanceStore) -> None:
-    lance.put_experiences("me", [experience(str(number)) for number in range(200)])
+    lance.put_experiences("me", [experience(str(number)) for number in range(200)], 0)
     for step in range(150):
-        lance.put_experiences("me", [experience(str(step % 200), q=step)])
+        lance.put_experiences("me", [experience(str(step % 200), q=step)], step)
     lance.close()
     with closing(open_store(lance.path)) as store:
-        assert store.stats().experiences.rows == 200
-        assert store.stats().experiences.versions <= 100
+        assert store.stats().states.rows == 200
+        assert store.stats().states.versions <= 3  # texts are not written again
+        assert store.stats().values.versions <= 100
         assert {each.actions[0].q for each in store.experiences("me")} >= set(range(150))
 
 
@@ -68,20 +69,22 @@ def test_what_was_forgotten_is_in_no_file_and_nothing_else_changes(
     lance: LanceStore, tmp_path: Path, compacted: bool
 ) -> None:
     with_secret, others = experience(f"page with {SECRET}", task=SECRET), [experience(str(n)) for n in range(50)]
+    with_secret = with_secret.model_copy(update={"history": (SECRET,)})
     ones = np.ones(3, np.float32)
     lance.append([event("you") for _ in range(1000)])
     lance.append(episode("you"))
-    lance.put_experiences("you", others)
+    lance.put_experiences("you", others, 0)
     lance.put_vectors("you", {f"their {number}": ones for number in range(50)})
     stored = lance.append(episode("me", task=SECRET))
-    lance.put_experiences("me", [with_secret, *others])
+    lance.put_experiences("me", [with_secret, *others], 0)
     lance.put_vectors("me", {SECRET: ones, "text": ones})
     if compacted:
         # All in one large, compressed file of which little is forgotten: LanceDB by itself would leave it as it is.
         lance.forget_files()
     else:
         # Or else not finding it below would say nothing.
-        assert {name.split(".")[0] for name in _files_with(lance.path, SECRET)} == {"log", "experiences", "vectors"}
+        tables = {name.split(".")[0] for name in _files_with(lance.path, SECRET)}
+        assert tables == {"log", "states", "values", "vectors"}
     export_log(lance, "you", tmp_path / "before.jsonl")
     files = {path for path in lance.path.rglob("*.lance") if path.is_file()}
     assert _files_with(lance.path, fingerprint("me", SECRET))
@@ -90,6 +93,7 @@ def test_what_was_forgotten_is_in_no_file_and_nothing_else_changes(
     instead = [new.model_copy(update={"id": old.id}) for old, new in zip(stored, redacted, strict=True)]
     lance.replace("me", instead, event(body=FORGOTTEN))
     lance.drop_experiences("me", [with_secret.key])
+    lance.put_experiences("me", [], len(stored))
     lance.drop_vectors("me", [SECRET])
     lance.forget_files()
 
@@ -97,7 +101,7 @@ def test_what_was_forgotten_is_in_no_file_and_nothing_else_changes(
     for name in (with_secret.key, SECRET):  # nor can a guess be confirmed by its fingerprint
         assert _files_with(lance.path, fingerprint("me", name)) == []
     assert not files & set(lance.path.rglob("*"))
-    for table in (lance._log, lance._experiences, lance._vectors):
+    for table in lance._tables:
         (only,) = table._lance().list_versions()
         assert only["metadata"]["total_data_file_rows"] == only["metadata"]["total_rows"]
         assert int(only["metadata"]["total_data_files"]) == len(list(table.folder.glob("data/*")))
@@ -108,7 +112,8 @@ def test_what_was_forgotten_is_in_no_file_and_nothing_else_changes(
     assert (tmp_path / "after.jsonl").read_bytes() == (tmp_path / "before.jsonl").read_bytes()
     assert {each.key: each for each in lance.experiences("you")} == {each.key: each for each in others}
     assert len(lance.vectors("you")) == 50
-    assert {each.versions for each in (lance.stats().log, lance.stats().experiences, lance.stats().vectors)} == {1}
+    stats = lance.stats()
+    assert {each.versions for each in (stats.log, stats.states, stats.values, stats.vectors)} == {1}
 
 
 def test_forgetting_that_was_cut_short_is_finished_on_opening(tmp_path: Path) -> None:
@@ -135,10 +140,10 @@ def test_half_written_files_of_the_killed_are_removed(lance: LanceStore) -> None
 
 def test_stats_count_what_is_there(lance: LanceStore) -> None:
     lance.append(episode())
-    lance.put_experiences("me", [experience("one"), experience("two")])
+    lance.put_experiences("me", [experience("one"), experience("two")], 0)
     stats = lance.stats()
-    assert (stats.log.rows, stats.experiences.rows, stats.vectors.rows) == (len(episode()), 2, 0)
+    assert (stats.log.rows, stats.states.rows, stats.values.rows, stats.vectors.rows) == (len(episode()), 2, 3, 0)
     on_disk = [path for path in lance.path.glob("*.lance/**/*") if path.is_file()]
-    counted = [stats.log, stats.experiences, stats.vectors]
+    counted = [stats.log, stats.states, stats.values, stats.vectors]
     assert sum(each.files for each in counted) == len(on_disk)
     assert sum(each.bytes for each in counted) == sum(path.stat().st_size for path in on_disk)

@@ -25,7 +25,7 @@ def _content(folder: Path) -> dict[str, bytes]:
 def _filled(folder: Path) -> None:
     with closing(open_store(folder)) as store:
         store.append(episode())
-        store.put_experiences("me", [experience()])
+        store.put_experiences("me", [experience()], 0)
         store.put_vectors("me", {"text": np.ones(3, np.float32)})
 
 
@@ -57,7 +57,7 @@ def test_another_schema_version_is_refused_and_left_alone(tmp_path: Path) -> Non
     mark = tmp_path / "memory" / "store.json"
     mark.write_text(json.dumps(json.loads(mark.read_text()) | {"schema_version": 7}))
     before = _content(tmp_path)
-    with pytest.raises(WrongStore, match=r"schema version 7; this program reads 1\. Use the version"):
+    with pytest.raises(WrongStore, match=r"schema version 7, and this program reads up to 2\. Nothing was changed"):
         open_store(tmp_path / "memory")
     assert _content(tmp_path) == before
 

@@ -27,7 +27,7 @@ def test_a_store_gives_back_any_log_and_any_view(lance: LanceStore, data: st.Dat
     log = data.draw(logs(user))
     view = {each.key: each for each in data.draw(st.lists(experiences, max_size=3))}
     stored = lance.append(log)
-    lance.put_experiences(user, view.values())
+    lance.put_experiences(user, view.values(), 0)
     assert [each.model_copy(update={"seq": -1}) for each in lance.events(user)] == log
     assert lance.events(user) == stored
     assert {each.key: each for each in lance.experiences(user)} == view
