@@ -29,9 +29,7 @@ def _records(count: int) -> Iterator[tuple[tuple[str, str, str], dict[str, Any]]
     buttons = ["back to search", "< prev", "description", "features", "reviews", "buy now"]
     sizes = [f"size {number}" for number in range(8)]
     for number in range(count):
-        task = (
-            f"i want scarf number {number // PAGES_A_TASK} in red, and price lower than {number % 90 + 10}.00 dollars"
-        )
+        task = f"i want scarf number {number // PAGES_A_TASK} in red, and price lower than 30.00 dollars"
         options = "".join(f"[{size}]" for size in sizes)
         page = (
             f"\nInstruction: \n{task} \n[Back to Search]\n[< Prev]\nsize {options}\nScarf {number} " + "of wool " * 20
