@@ -163,12 +163,16 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 _HEADING = re.compile(
-    r"(?P<before>.*?)\b(?P<side>en|dis)couraged(?:\s+actions?)?[*_`]*\s*(?P<colon>:?)[*_`]*(?P<rest>.*)", re.IGNORECASE
+    r"(?P<before>.*?)(?<![^\W_])(?P<side>en|dis)couraged(?:\s+actions?)?[*_`]*(?:\s*\([^()]*\))?[*_`]*"
+    r"\s*(?P<colon>:?)[*_`]*(?P<rest>.*)",
+    re.IGNORECASE,
 )
-_BULLET = re.compile(r"(?:[-*•]|\d+[.)])\s+")
-_ARROW = re.compile(r"->|→|=>")
+_BULLETS = re.compile(r"(?:(?:[-+*•–>]|\(?\d+[.)]|\(?[a-z]\))\s+)+", re.IGNORECASE)
+_ARROW = re.compile(r"-{1,2}>|→|={1,2}>|⇒")
+# What follows a number must not be able to belong to it: better unread than half read.
 _VALUE = re.compile(
-    rf"(?:{_ARROW.pattern})\s*(?P<value>[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|inf(?:inity)?))(?:[,;:.\s]\s*|$)",
+    rf"(?:{_ARROW.pattern})\s*[*_`(]*"
+    r"(?P<value>[-+−]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|inf(?:inity)?))[*_`)]*(?:[,.](?!\d)|[;:\s]|$)\s*",
     re.IGNORECASE,
 )
 
@@ -210,13 +214,16 @@ def _is_heading(found: re.Match[str]) -> bool:
 
 def _fields(line: str) -> dict[str, Any] | None:
     """Split a line at the first arrow before a number that leaves no bracket open: actions may contain arrows."""
-    line = _BULLET.sub("", line, count=1) if _BULLET.match(line) else line
+    bullets = _BULLETS.match(line)
+    line = line[bullets.end() :] if bullets else line
     arrows = list(_VALUE.finditer(line))
     if not arrows:
         return None
     arrow = next((each for each in arrows if _balanced(line[: each.start()])), arrows[0])
-    action = line[: arrow.start()].strip().strip("`*").strip()
-    return {"action": action, "value": float(arrow["value"]), "reason": line[arrow.end() :].strip()} if action else None
+    action, value = line[: arrow.start()].strip().strip("`*").strip(), arrow["value"].replace("−", "-")
+    if len(action) > 1 and action[0] == action[-1] in "\"'":
+        action = action[1:-1].strip()
+    return {"action": action, "value": float(value), "reason": line[arrow.end() :].strip()} if action else None
 
 
 def _balanced(text: str) -> bool:

@@ -1,4 +1,7 @@
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -85,6 +88,46 @@ def test_the_same_episode_draws_the_same_and_episodes_differ():
     assert len(set(drawn)) > 1
 
 
+def test_the_same_episode_draws_the_same_in_every_process():
+    """After a restart the prompt is the same, whatever Python hashes texts to."""
+    code = (
+        "from tests.rememberer.fakes import experience, row, state; from rememberer.exemplars import advise;"
+        "here = experience(state(*'abcdefgh'), row('z', 0.0));"
+        "print([advise(here, seed=seed)[0][0].action for seed in range(20)])"
+    )
+    here = experience(state(*"abcdefgh"), row("z", 0.0))
+    mine = str([advise(here, seed=seed)[0][0].action for seed in range(20)])
+    for hashes in ("1", "2"):
+        told = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=Path(__file__).parents[2],
+            env=os.environ | {"PYTHONHASHSEED": hashes},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert told.stdout.strip() == mine
+
+
+def test_without_anything_good_one_is_guessed_that_nobody_found_poor_or_rejected_and_only_if_that_is_wanted():
+    rows = [row("a", 0.0), row("B ", -1.0), row("c", visits=0, rejections=("no",))]
+    here = experience(state("a", "b", "c", "d"), *rows)
+    assert {advise(here, seed=seed)[0][0].action for seed in range(20)} == {"d"}
+    assert advise(here, seed=1)[0][0].guess
+    assert advise(here, seed=1, guess=False)[0] == ()
+    assert advise(experience(state("a", "b", "c"), *rows), seed=1)[0] == ()
+
+
+def test_the_two_guesses_of_an_exemplar_are_never_the_same():
+    # Rejected as often as executed, and of no value: neither side knows anything but this.
+    here = experience(state("a", "b"), row("z", 0.5, rejections=("no", "no")))
+    for seed in range(20):
+        encouraged, discouraged = advise(here, seed=seed)
+        assert encouraged[0].guess
+        assert {each.action for each in (*encouraged, *discouraged)} >= {encouraged[0].action, "z"}
+        assert encouraged[0].action not in {each.action for each in discouraged}
+
+
 def test_what_was_not_used_and_what_advises_nothing_is_no_exemplar():
     good = experience(state("a"), row("a", 1.0))
     empty = experience(state("b"))
@@ -113,3 +156,9 @@ def test_never_the_same_action_on_both_sides_and_values_are_never_invented(rows,
     for each in (*encouraged, *discouraged):
         assert each.value == values.get(each.action) or (each.guess and guess and each.action in available)
     assert all(each.value is None or each.value > 0 for each in encouraged)
+    assert not {each.action for each in (*encouraged, *discouraged) if each.guess} & {each.action for each in rows}
+    rejected = {each.action for each in rows if each.rejections}
+    poor = sorted(each.q for each in rows if each.visits and each.q <= 0)[:3]
+    told = [each for each in discouraged if not each.guess]
+    assert [each.value for each in told[: len(poor)]] == poor
+    assert {each.action for each in told[len(poor) :]} <= rejected <= {each.action for each in (*told, *encouraged)}

@@ -57,6 +57,22 @@ def test_an_exemplar_that_does_not_fit_is_skipped_and_the_next_is_tried():
     assert user.index("task two") < user.index("task one")
 
 
+def test_an_exemplar_that_just_fits_is_shown_and_one_token_less_is_too_few():
+    known = past("one", 0.9)
+    system, user = ask(HERE, known)
+    example = user[user.index("<example>") : user.index("</example>") + len("</example>")]
+    now = user[user.index("# The state now") + len("# The state now\n\n") :]
+    needed = count_tokens(system) + count_tokens(now) + count_tokens(example)
+    assert "task one" in ask(HERE, known, budget=needed)[1]
+    assert "task one" not in ask(HERE, known, budget=needed - 1)[1]
+
+
+def test_what_is_skipped_does_not_count_as_shown():
+    long = [past("long " * 3000, 0.9), past("longer " * 3000, 0.85)]
+    _, user = ask(HERE, *long, past("one", 0.8), past("two", 0.7), past("three", 0.6), budget=3000)
+    assert [f"task {name}" in user for name in ("one", "two", "three")] == [True, True, False]
+
+
 def test_no_exemplar_at_all_is_a_prompt():
     for known, budget in (((), 100_000), ((past("one", 0.9),), 0)):
         _, user = ask(HERE, *known, budget=budget)

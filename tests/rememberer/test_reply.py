@@ -39,10 +39,60 @@ def test_goldens(case):
         "The best is encouraged: see below.\n\nEncouraged:\n```\nclick[a] -> 0.9\n```\nDiscouraged: click[b] -> 0",
         "I compare a -> 1.0 and b.\n\nEncouraged: click[a] -> 9e-1: red\nDiscouraged:\nclick[b] -> 0.0",
         "Encouraged:\r\nclick[a] -> 0.9 red\r\nDiscouraged:\r\nclick[b] -> 0.0\r\n",
+        "Encouraged (best first):\nclick[a] -> 0.9 red\nDiscouraged (worst first):\nclick[b] -> 0.0",
+        "__Encouraged__:\nclick[a] -> 0.9\n__Discouraged__:\nclick[b] -> 0.0",
+        "ENCOURAGED\n---\nclick[a] -> 0.9\n\nDISCOURAGED\n---\nclick[b] -> 0.0",
+        "Discouraged:\nclick[b] -> 0.0\nEncouraged:\nclick[a] -> 0.9",
+        "> Encouraged:\n> - click[a] -> 0.9 red",
+        "```text\nEncouraged:\nclick[a] -> 0.9 red\nDiscouraged:\nclick[b] -> 0.0\n```",
     ],
 )
 def test_whatever_stands_around_it_the_action_is_found(text):
     assert [each.action for each in parse(text).suggestions] == ["click[a]"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(f"{bullet} click[a] -> 0.9 red" for bullet in ("-", "*", "+", "•", "–", "1.", "2)", "(3)", "b)", "> -")),
+        *(f"click[a] {arrow} 0.9 red" for arrow in ("->", "-->", "=>", "==>", "→", "⇒")),
+        *(f"click[a] -> 0.9{mark} red" for mark in (",", ";", ":", "\t", ".")),
+        *(f"click[a] -> {mark}0.9{mark} red" for mark in ("*", "**", "_", "`")),
+        *(f"{mark}click[a]{mark} -> 0.9 red" for mark in ("*", "**", "`", "'", '"')),
+        "click[a] -> (0.9) red",
+        "click[a]->0.9 red",
+        "click[a] -> +.9 red",
+        "click[a] -> 9e-1 red",
+    ],
+)
+def test_a_line_is_read_however_it_is_decorated(line):
+    (read,) = parse(f"Encouraged:\n{line}\nDiscouraged:\nclick[b] -> 0").suggestions
+    assert (read.action, read.value, read.reason) == ("click[a]", 0.9, "red")
+
+
+def test_a_minus_is_a_minus_also_in_fine_print():
+    assert parse("Encouraged:\nclick[a] -> −0.5").suggestions[0].value == -0.5
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "click[a]",
+        *(f"click[a] -> {value}".rstrip() for value in ("", "high", "nan", "-inf", "Infinity", "1e999")),
+        # A part of a number is another number.
+        *(f"click[a] -> {value}" for value in ("0.9/1.0", "0,9", "90%", "1.2.3")),
+    ],
+)
+def test_a_line_without_a_value_that_can_be_read_is_passed_over_and_the_others_count(line):
+    for text in (f"Encouraged:\n{line}\n\nclick[b] -> 0.5 y", f"Encouraged:\nclick[b] -> 0.5 y\n\n{line}"):
+        assert [(each.action, each.value) for each in parse(text).suggestions] == [("click[b]", 0.5)]
+
+
+def test_what_is_discouraged_is_never_suggested_and_headings_inside_actions_are_none():
+    text = (
+        "Encouraged:\nsearch[Discouraged: a novel] -> 0.9\nclick[Discovery toy] -> 0.8\nDiscouraged:\nclick[b] -> 1.0"
+    )
+    assert [each.action for each in parse(text).suggestions] == ["search[Discouraged: a novel]", "click[Discovery toy]"]
 
 
 def test_truncated_json_gives_what_is_complete():
