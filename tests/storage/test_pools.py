@@ -19,9 +19,9 @@ from rememberer.learning import Learner
 from rememberer.memory import Memory
 from rememberer.records import Experience, Imported, State
 from rememberer.store import InMemoryStore, Store
-from storage import PoolImport, import_pool
+from storage import PoolImport, export_log, import_log, import_pool
 from tests.rememberer.encoders import WordEncoder
-from tests.storage.conftest import ROOT, open_store
+from tests.storage.conftest import ROOT, episode, open_store
 
 RELEASED = ROOT.parent.joinpath("shared", "data", "rememberer-pools")
 """Other people's data, read where it lies."""
@@ -422,6 +422,30 @@ def test_embedding_after_an_import_is_kept_so_that_retrieval_encodes_only_the_qu
         later = WordEncoder()
         assert Memory(store, "me", later).retrieve(now)
         assert later.asked == [now.task]
+
+
+def test_a_bad_import_is_rolled_back_by_the_name_of_its_file(store: Store, tmp_path: Path) -> None:
+    """A pool as well as a log, and what was known before is as it was."""
+    pool, log = tmp_path / "bad.yaml", tmp_path / "bad.jsonl"
+    pool.write_text(SCREEN)
+    elsewhere = InMemoryStore()
+    elsewhere.append(episode(name="theirs"))
+    export_log(elsewhere, "me", log)
+    store.append(episode(name="mine"))
+    memory = Memory(store, "me", WordEncoder())
+    before = memory.experiences()
+    import_log(store, "me", log)
+    import_pool(store, "me", pool)
+    memory.refresh()
+    both = memory.experiences()
+    assert len(both) == len(before) + 1
+    assert [each.actions for each in both[: len(before)]] != [each.actions for each in before]
+    for source in ("bad.yaml", "bad.jsonl"):
+        memory.quarantine(source=source)
+    assert [each.actions for each in memory.experiences()] == [each.actions for each in before]
+    for source in ("bad.yaml", "bad.jsonl"):
+        memory.quarantine(source=source, on=False)
+    assert [each.actions for each in memory.experiences()] == [each.actions for each in both]
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,9 @@ def test_what_is_in_quarantine_is_told_apart_elsewhere(tmp_path: Path) -> None:
     import_log(there, "me", file)
     assert {each.source for each in there.events("me", episode="bad")} == {"team.jsonl"}
     assert {each.source for each in there.events("me", episode="good")} == {"team.jsonl (2)"}
+    learnt = list(Learner(there.events("me")).experiences())
+    assert {episode for each in learnt for episode in each.episodes} == {"good"}
+    assert learnt == list(Learner(here.events("me")).experiences())
 
 
 def test_wiped_and_imported_a_memory_is_as_it_was(tmp_path: Path) -> None:
