@@ -1,5 +1,6 @@
 """The command `rememberer`."""
 
+import os
 import sys
 import traceback
 from datetime import datetime
@@ -14,7 +15,7 @@ from app.history_cli import history
 from app.memory_cli import memory
 from app.options import Home, User
 from app.settings import load_settings
-from app.terminal import complain
+from app.terminal import HungUp, complain
 from rememberer.errors import RemembererError
 
 cli = typer.Typer(
@@ -112,7 +113,14 @@ def main() -> None:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # not every terminal has every character
     try:
-        cli()
+        try:
+            cli()
+        finally:
+            sys.stdout.flush()
+    except (HungUp, BrokenPipeError):
+        # Python flushes once more at its end, and would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
     except RemembererError as problem:
         complain(problem)
         sys.exit(1)

@@ -16,7 +16,7 @@ from app.ui.render import outcome_words
 from rememberer.embedding import SentenceEncoder
 from rememberer.errors import UnknownExperience
 from rememberer.memory import Memory
-from rememberer.records import Experience
+from rememberer.view import is_right
 from storage import LanceStore, PoolImport, export_log, import_log, import_pool, is_log
 from storage.schema import STORE_VERSION
 
@@ -54,15 +54,15 @@ def list_(
     home: Home = None,
     user: User = None,
 ) -> None:
-    """List experiences, the newest first."""
+    """List experiences, the last changed first."""
     settings = load_settings(home=home, user=user)
     with _store(settings) as store:
-        every = _memory(store, settings).experiences()
-        words = search.casefold().split()
-        found = [each for each in reversed(every) if all(word in _text(each) for word in words)]
-        say(*rows(found[:limit]))
+        if not is_right(store, settings.user):
+            _memory(store, settings)  # which learns from the whole log and mends the view
+        found = store.page(settings.user, words=search.split(), limit=limit)
+        say(*rows(found.experiences))
         told = f" with {search!r}" if search else ""
-        say(f"{min(len(found), limit)} of {counted(len(found), 'experience')}{told}")
+        say(f"{len(found.experiences)} of {counted(found.total, 'experience')}{told}")
 
 
 @memory.command(epilog="Example: rememberer memory show 1447044e")
@@ -73,11 +73,11 @@ def show(
     settings = load_settings(home=home, user=user)
     with _store(settings) as store:
         known = _memory(store, settings)
-        found = [each for each in known.experiences() if each.key.startswith(key)]
-        if len(found) != 1:
-            what = f"{len(found)} experiences begin" if found else "No experience begins"
+        found = known.page(key=key, limit=1)
+        if found.total != 1:
+            what = f"{found.total} experiences begin" if found.total else "No experience begins"
             raise UnknownExperience(f"{what} with {key!r}. See the keys: rememberer memory list")
-        (one,) = found
+        (one,) = found.experiences
         say(
             one.key,
             f"task: {one.state.task}",
@@ -148,8 +148,3 @@ def _told(pool: PoolImport) -> str:
     words = ", ".join(f"{count} {what}" for what, count in asides.items() if count)
     new = f"{counted(pool.experiences, 'new experience')} with {counted(pool.actions, 'action')}"
     return f"{new} ({words})" if words else new
-
-
-def _text(known: Experience) -> str:
-    """All words of an experience that a search looks at, folded."""
-    return " ".join([known.state.task, known.state.observation, *(row.action for row in known.actions)]).casefold()

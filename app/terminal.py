@@ -10,10 +10,17 @@ _STEERING = {
 } | {ord("\r"): ""}
 
 
+class HungUp(Exception):
+    """Raised when whoever reads what is said has left, as `head` does after some lines. That is no error."""
+
+
 def say(*lines: object) -> None:
-    """Print each on a line of its own."""
-    for line in lines:
-        print(plain(line))
+    """Print each on a line of its own. Raises `HungUp` when nobody reads any more."""
+    try:
+        for line in lines:
+            print(plain(line))
+    except BrokenPipeError:
+        raise HungUp from None
 
 
 def complain(problem: object) -> None:
@@ -39,4 +46,4 @@ def signed(value: float | None) -> str:
 
 def counted(count: int, what: str) -> str:
     """`1 step`, `2 steps`."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -39,7 +39,7 @@ from rememberer.records import (
 )
 from rememberer.retrieval import Retrieval
 from rememberer.similarity import Comparison
-from rememberer.store import Store
+from rememberer.store import Page, Store
 from rememberer.values import EpisodeTrace, Explanation, Transition
 from rememberer.view import ViewWriter
 
@@ -75,9 +75,7 @@ class Memory:
         """Where in the log something was forgotten last: what was read before may be gone now."""
         self._view = ViewWriter(store, user)
         self._restart()
-        if self._view.lacks:
-            with self.alone():
-                self._write_view()
+        self._mend_view()
 
     def __len__(self) -> int:
         """Number of experiences."""
@@ -145,6 +143,12 @@ class Memory:
         """All experiences, oldest first."""
         with self._lock:
             return list(self._learner.experiences())
+
+    def page(self, *, words: Iterable[str] = (), key: str = "", offset: int = 0, limit: int = 50) -> Page:
+        """Some experiences, last changed first, and how many there are: see `Store.page`. Quick in a large memory."""
+        self.refresh()
+        self._mend_view()
+        return self.store.page(self.user, words=words, key=key, offset=offset, limit=limit)
 
     def experience(self, key: str) -> Experience:
         """One experience. Raises `UnknownExperience`."""
@@ -345,8 +349,7 @@ class Memory:
             if 0 < after < len(events):
                 self._learner.apply(events[after:])
                 self._follow(events[after:])
-        if after < len(events):
-            self._view.tell(self._learner.touched(), self._seq)
+        self._view.tell(self._learner.touched() if after < len(events) else (), self._seq)
         if self.forgotten > shown:
             self._view.doubt(self.forgotten)
 
@@ -371,6 +374,12 @@ class Memory:
     def _open_transitions(self, episode: str) -> list[Transition]:
         trace = self._learner.episodes.get(episode)
         return list(trace.transitions) if trace and not trace.ended else []
+
+    def _mend_view(self) -> None:
+        """Write what the view lacks, because others did not live to write it."""
+        if self._view.lacks:
+            with self.alone():
+                self._write_view()
 
     def _write_view(self) -> None:
         """Have the store keep what was learnt and encoded since the last time, and what it could not keep before.

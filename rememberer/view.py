@@ -7,7 +7,18 @@ next write, also what only others wrote to the log and did not live to write to 
 from collections.abc import Iterable
 
 from rememberer.learning import Learner
+from rememberer.records import Decided, EpisodeStarted, Proposed
 from rememberer.store import Store
+
+
+def is_right(store: Store, user: str) -> bool:
+    """Whether the view shows all that the log says, told without folding the log: no may mean that it does."""
+    later = (event.body for event in store.events(user, after=store.view_seq(user)))
+    return all(
+        isinstance(body, EpisodeStarted | Proposed)
+        or (isinstance(body, Decided) and body.decision.kind in ("approve", "choose", "stop"))
+        for body in later
+    )
 
 
 class ViewWriter:

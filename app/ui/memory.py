@@ -1,4 +1,4 @@
-"""The Memory tab: all experiences, to search, to open, to forget."""
+"""The Memory tab: all experiences, page by page, to search, to open, to forget."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import gradio as gr
 
 from app.desks import Desks
 from app.explained import explained
+from app.terminal import counted
 from app.ui import render
 from app.ui.play import EVENT, KEEP
 from app.ui.window import desk_of
@@ -13,8 +14,8 @@ from rememberer.errors import RemembererError
 from rememberer.records import Experience
 
 HEADERS = ["Task", "What was seen", "Best action", "Value", "Outcome", "Key"]
-LISTED = 2000
-"""Rows that the table has at most, the newest."""
+ROWS = 50
+"""Experiences on a page."""
 
 
 class MemoryTab:
@@ -23,12 +24,16 @@ class MemoryTab:
     def __init__(self, desks: Desks) -> None:
         self._desks = desks
         self.key = gr.State("")
+        self.first = gr.State(0)
         with gr.Row(elem_id="memory"):
             with gr.Column(elem_id="memlist"):
                 self.search = gr.Textbox(
                     label="Search", placeholder="words of a task, a page or an action", elem_id="search"
                 )
-                self.count = gr.HTML(elem_id="count", apply_default_css=False)
+                with gr.Row(elem_id="pages"):
+                    self.count = gr.HTML(elem_id="count", apply_default_css=False)
+                    self.previous = gr.Button(f"Previous {ROWS}", elem_id="previous", size="sm", visible=False)
+                    self.next = gr.Button(f"Next {ROWS}", elem_id="next", size="sm", visible=False)
                 self.table = gr.Dataframe(
                     headers=HEADERS,
                     datatype="str",
@@ -43,52 +48,65 @@ class MemoryTab:
                 self.one = gr.HTML(elem_id="experience", js_on_load=KEEP, apply_default_css=False)
                 self.delete = gr.Button("Delete", elem_id="delete", visible=False)
                 self.really = gr.Button("Delete for good", variant="stop", elem_id="really", visible=False)
-        self.outputs = [self.table, self.count]
+        self.inputs = [self.search, self.first]
+        self.outputs = [self.table, self.count, self.first, self.previous, self.next]
         opened = [self.key, self.one, self.delete, self.really]
         quick = EVENT | {"queue": False}
-        self.search.change(self.list, [self.search], self.outputs, **quick | {"trigger_mode": "always_last"})
+        last = quick | {"trigger_mode": "always_last"}
+        self.search.change(self._search, [self.search], self.outputs, **last)
+        self.previous.click(self._back, self.inputs, self.outputs, **quick)
+        self.next.click(self._on, self.inputs, self.outputs, **quick)
         self.table.select(self._open, None, opened, **quick)
         self.delete.click(lambda: (gr.Button(visible=False), gr.Button(visible=True)), None, opened[2:], **quick)
-        self.really.click(self._forget, [self.key, self.search], [*self.outputs, *opened], **EVENT)
+        self.really.click(self._forget, [self.key, *self.inputs], [*self.outputs, *opened], **EVENT)
 
-    def list(self, search: str, request: gr.Request) -> tuple[Any, ...]:
-        """The table of the experiences that have all words of `search`, newest first."""
-        known = desk_of(self._desks, request).memory.experiences()
-        words = search.casefold().split()
-        found = (
-            [each for each in reversed(known) if all(word in _text(each) for word in words)] if words else known[::-1]
+    def list(self, search: str, first: int, request: gr.Request) -> tuple[Any, ...]:
+        """A page of the experiences that have all words of `search`, last changed first, from number `first` on."""
+        memory = desk_of(self._desks, request).memory
+        words = search.split()
+        page = memory.page(words=words, offset=first, limit=ROWS)
+        if first and first >= page.total:  # the last ones were forgotten meanwhile
+            first = max(page.total - 1, 0) // ROWS * ROWS
+            page = memory.page(words=words, offset=first, limit=ROWS)
+        told = f"{page.total:,} of {counted(len(memory), 'experience')}" if words else counted(page.total, "experience")
+        if page.total > ROWS:
+            told = f"{first + 1:,}–{first + len(page.experiences):,} of {told}"
+        several = page.total > ROWS
+        return (
+            gr.Dataframe(value=[_row(each) for each in page.experiences]),
+            f'<p class="muted" role="status">{told}</p>',
+            first,
+            gr.Button(visible=several, interactive=first > 0),
+            gr.Button(visible=several, interactive=first + ROWS < page.total),
         )
-        rows = [_row(each) for each in found[:LISTED]]
-        told = f"{len(found)} of {len(known)} experiences" if words else f"{len(known)} experiences"
-        return gr.Dataframe(value=rows), f'<p class="muted" role="status">{told}</p>'
+
+    def _search(self, search: str, request: gr.Request) -> tuple[Any, ...]:
+        return self.list(search, 0, request)
+
+    def _back(self, search: str, first: int, request: gr.Request) -> tuple[Any, ...]:
+        return self.list(search, max(first - ROWS, 0), request)
+
+    def _on(self, search: str, first: int, request: gr.Request) -> tuple[Any, ...]:
+        return self.list(search, first + ROWS, request)
 
     def _open(self, event: gr.SelectData, request: gr.Request) -> tuple[Any, ...]:
-        short = str(event.row_value[-1])
         memory = desk_of(self._desks, request).memory
-        known = next((each for each in memory.experiences() if each.key.startswith(short)), None)
-        if known is None:
-            return (
-                "",
-                '<p class="muted">This experience is gone.</p>',
-                gr.Button(visible=False),
-                gr.Button(visible=False),
-            )
+        found = memory.page(key=str(event.row_value[-1]), limit=1).experiences
+        if not found:
+            gone = '<p class="muted">This experience is gone.</p>'
+            return "", gone, gr.Button(visible=False), gr.Button(visible=False)
+        (known,) = found
         made_of = [(row, explained(memory, known.key, row.action)) for row in known.actions]
         return known.key, render.experience(known, made_of), gr.Button(visible=True), gr.Button(visible=False)
 
-    def _forget(self, key: str, search: str, request: gr.Request) -> tuple[Any, ...]:
+    def _forget(self, key: str, search: str, first: int, request: gr.Request) -> tuple[Any, ...]:
         said = "Forgotten: it is gone from the memory and from its files."
         try:
             desk_of(self._desks, request).forget(key)
         except RemembererError as problem:
             said = str(problem)
         told = f'<p class="news" role="status">{render.esc(said)}</p>'
-        return *self.list(search, request), "", told, gr.Button(visible=False), gr.Button(visible=False)
-
-
-def _text(known: Experience) -> str:
-    state = known.state
-    return " ".join([state.task, state.observation, *(row.action for row in known.actions)]).casefold()
+        return *self.list(search, first, request), "", told, gr.Button(visible=False), gr.Button(visible=False)
 
 
 def _row(known: Experience) -> list[str]:

@@ -49,5 +49,5 @@ def page(desks: Desks) -> gr.Blocks:
 
         blocks.load(load, None, [*play.outputs, tabs, new.split, new.goal], **EVENT)
         gr.Timer(LOOK_SECONDS).tick(look, [play.shown], play.outputs, **EVENT)
-        memory_tab.select(memory.list, [memory.search], memory.outputs, **EVENT | {"queue": False})
+        memory_tab.select(memory.list, memory.inputs, memory.outputs, **EVENT | {"queue": False})
     return blocks

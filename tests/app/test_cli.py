@@ -1,5 +1,6 @@
 """The command line, as a person types it."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -189,3 +190,21 @@ def test_what_nobody_foresaw_leaves_a_report(run: Run, tmp_path: Path, monkeypat
     (report,) = (tmp_path / "home" / "reports").iterdir()
     assert str(report) in err
     assert "of all things" in report.read_text()
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_who_stops_reading_ends_it_quietly(run: Run, unbuffered: str) -> None:
+    run("play", "--own", "a red scarf", typed=("", "+", "s"))
+    with subprocess.Popen(
+        [sys.executable, "-m", "app.cli", "memory", "list"],
+        cwd=Path(__file__).parents[2],
+        env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as listing:
+        assert listing.stdout
+        assert listing.stderr
+        listing.stdout.close()
+        assert listing.stderr.read() == ""
+    assert listing.returncode == 0

@@ -33,7 +33,7 @@ def test_two_people_at_once_see_nothing_of_each_other(house: Callable[..., House
         acts.waiting(page, 2)
         assert other not in page.locator("body").inner_text()
         page.get_by_role("tab", name="Memory").click()
-        expect(page.locator("#count")).to_have_text("1 experiences")
+        expect(page.locator("#count")).to_have_text("1 experience")
     for user, q in (("anna", 1.0), ("ben", -1.0)):
         (known,) = shop.memory(user).experiences()
         assert known.state.task.endswith(user)
@@ -124,7 +124,7 @@ def test_an_experience_is_found_opened_and_forgotten(house: Callable[..., House]
     page.get_by_role("button", name="Delete for good").click()
     expect(page.locator("#experience")).to_contain_text("Forgotten")
     page.get_by_role("textbox", name="Search").fill("")
-    expect(page.locator("#count")).to_have_text("1 experiences")
+    expect(page.locator("#count")).to_have_text("1 experience")
 
 
 def test_keys_do_everything(house: Callable[..., House], visit: Callable[..., Page]) -> None:
