@@ -11,7 +11,6 @@ from app.listing import action_lines, episode_rows, rows
 from app.options import Home, User
 from app.settings import Settings, load_settings
 from app.terminal import counted, say, signed
-from rememberer.embedding import SentenceEncoder
 from rememberer.errors import UnknownEpisode, UnknownExperience
 from rememberer.memory import Memory
 
@@ -82,10 +81,10 @@ def quarantine(
 
 @contextmanager
 def _memory(settings: Settings) -> Iterator[Memory]:
-    from app.opening import open_memory, open_store
+    from app.opening import open_encoder, open_memory, open_store
 
     with closing(open_store(settings)) as store:
-        yield open_memory(store, settings, settings.user, SentenceEncoder(settings.encoder))
+        yield open_memory(store, settings, settings.user, open_encoder(settings))
 
 
 def _only(keys: Sequence[str], start: str) -> str:

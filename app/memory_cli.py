@@ -13,7 +13,6 @@ from app.options import Home, User
 from app.settings import Settings, load_settings
 from app.terminal import counted, say
 from app.ui.render import outcome_words
-from rememberer.embedding import SentenceEncoder
 from rememberer.errors import UnknownExperience
 from rememberer.memory import Memory
 from rememberer.view import is_right
@@ -134,9 +133,9 @@ def _store(settings: Settings, *, reembed: bool = False) -> Iterator[LanceStore]
 
 
 def _memory(store: LanceStore, settings: Settings, user: str = "") -> Memory:
-    from app.opening import open_memory
+    from app.opening import open_encoder, open_memory
 
-    return open_memory(store, settings, user or settings.user, SentenceEncoder(settings.encoder))
+    return open_memory(store, settings, user or settings.user, open_encoder(settings))
 
 
 def _told(pool: PoolImport) -> str:

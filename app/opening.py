@@ -4,7 +4,7 @@ from pathlib import Path
 
 import envs
 from app.settings import Settings
-from rememberer.embedding import Encoder
+from rememberer.embedding import Encoder, SentenceEncoder
 from rememberer.memory import Memory
 from rememberer.policy import Policy
 from rememberer.session import Session, end_open
@@ -19,6 +19,11 @@ def open_store(settings: Settings, *, reembed: bool = False) -> LanceStore:
     `reembed`: accept one of another embedding model; its vectors are dropped, and `Memory.rebuild` makes them anew.
     """
     return LanceStore(settings.home / "memory", embedding_model=settings.encoder, reembed=reembed)
+
+
+def open_encoder(settings: Settings) -> SentenceEncoder:
+    """The encoder by the settings; it loads at first use."""
+    return SentenceEncoder(settings.encoder, settings.home / "encoders")
 
 
 def open_memory(store: Store, settings: Settings, user: str, encoder: Encoder) -> Memory:

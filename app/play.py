@@ -4,13 +4,12 @@ from collections.abc import Callable
 from contextlib import closing
 
 import envs
-from app.opening import begin, open_memory, open_store, take_up
+from app.opening import begin, open_encoder, open_memory, open_store, take_up
 from app.policies import Policies
 from app.settings import Settings
 from app.terminal import complain, counted, one_line, say, signed
 from app.ui.render import gist, outcome_words, shown_label
 from envs.base import OWN_TASK
-from rememberer.embedding import SentenceEncoder
 from rememberer.errors import AlreadyAnswered, RemembererError, SessionError, UnknownExperience
 from rememberer.memory import Memory
 from rememberer.policy import Policy
@@ -45,7 +44,7 @@ def play(
         raise SessionError("Either --task or --own: a goal of the world, or what you want in your own words.")
     policies = Policies(settings)
     with closing(policies), closing(open_store(settings)) as store:
-        memory = open_memory(store, settings, settings.user, SentenceEncoder(settings.encoder))
+        memory = open_memory(store, settings, settings.user, open_encoder(settings))
         named = policies.of(memory.encoder)
         chosen = policy or policies.default
         if chosen not in named:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from app.settings import Settings
-from rememberer.embedding import Encoder, SentenceEncoder
+from rememberer.embedding import Encoder
 from rememberer.errors import RemembererError
 
 if TYPE_CHECKING:
@@ -36,10 +36,10 @@ def serve(settings: Settings) -> None:
     import uvicorn
 
     from app.desks import Desks
-    from app.opening import open_store
+    from app.opening import open_encoder, open_store
 
     store = open_store(settings)
-    encoder = SentenceEncoder(settings.encoder)
+    encoder = open_encoder(settings)
     desks = Desks(settings, store, encoder)
     try:
         app = build(desks, lambda request: settings.user)

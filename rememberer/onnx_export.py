@@ -6,11 +6,13 @@ Run once a machine, by the program itself, in the background. It loads torch and
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from filelock import FileLock, Timeout
 
-from rememberer.onnx_encoder import OnnxModel, bundled, digest, open_exported, prefix
+from rememberer.embedding import bundled
+from rememberer.onnx_encoder import OnnxModel, digest, open_exported, prefix
 
 _PROBE = ["a red shoe", "", "Ein längerer Satz über Schuhe, 红色的鞋子, and some more words to fill it. " * 8]
 """The export is kept only when it gives the same vectors for these."""
@@ -42,6 +44,8 @@ def _export(folder: Path) -> Path:
     class Whole(torch.nn.Module):
         """Token embeddings, their mean over the words that are not padding, scaled to length 1."""
 
+        transformer: Any
+
         def __init__(self) -> None:
             super().__init__()
             self.transformer = transformer
@@ -50,7 +54,7 @@ def _export(folder: Path) -> Path:
             tokens = self.transformer(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
             words = attention_mask.unsqueeze(-1).to(tokens.dtype)
             mean = (tokens * words).sum(1) / words.sum(1).clamp(min=1e-9)
-            return torch.nn.functional.normalize(mean, p=2, dim=1)
+            return torch.nn.functional.normalize(mean, p=2.0, dim=1)
 
     # Two tensors: one given twice would be taken for one input.
     example = (torch.ones(2, 7, dtype=torch.int64), torch.ones(2, 7, dtype=torch.int64))
