@@ -39,6 +39,7 @@ from rememberer.records import (
     Quarantined,
     State,
 )
+from rememberer.targets import bootstrap, led_to, reward_of, target_of
 from rememberer.values import (
     ACTIONS,
     PENDING,
@@ -236,7 +237,7 @@ class Learner:
             self._settled.append((episode, index))
             episode.moments.append(moment)
             self._set_target(episode, index)
-            for key in self._led_to(episode, index) if n is not None else ():
+            for key in led_to(episode, index):
                 self._bootstraps[key].append(moment)
         if episode.ended:
             self._open.pop(episode.id, None)
@@ -247,7 +248,7 @@ class Learner:
         if len(episode.moments) == len(episode.transitions):
             episode.frontier = None
             return
-        frontier = self._bootstrap(episode, len(episode.transitions) - 1, inf)
+        frontier = bootstrap(episode, len(episode.transitions) - 1, inf, self._v)
         if frontier != episode.frontier:
             episode.frontier = frontier
             for index in range(len(episode.moments), len(episode.transitions)):
@@ -321,65 +322,19 @@ class Learner:
 
     def _set_target(self, episode: EpisodeTrace, index: int) -> Target:
         """target(t), settled when its moment has come, provisional before."""
-        settings, transition = episode.learning, episode.transitions[index]
-        moment = episode.moments[index] if index < len(episode.moments) else None
-        window = episode.transitions[index : None if settings.n is None else index + settings.n]
-        rewards = tuple(self._reward(episode, each) for each in window)
-        value = fsum(settings.gamma**i * reward for i, reward in enumerate(rewards))
-        last, key, bootstrap = index + len(window) - 1, "", 0.0
-        terminal = episode.ended == "terminated" and last == len(episode.transitions) - 1
-        if not terminal and (settings.n is not None or moment is None):
-            key, v = self._bootstrap(episode, last, inf if moment is None else moment)
-            bootstrap = settings.gamma ** len(window) * v
-        step_id = (episode.id, transition.step)
-        target = Target(
-            episode.id,
-            transition.step,
-            value + bootstrap,
-            rewards,
-            tuple(self.labels.get((episode.id, each.step)) for each in window),
-            key,
-            bootstrap,
-            moment,
-            settings.alpha,
-            episode.table,
-            episode.void,
-        )
-        self._cell(transition.state, transition.action).targets[step_id] = target
+        transition = episode.transitions[index]
+        target = target_of(episode, index, self.labels, self._v)
+        self._cell(transition.state, transition.action).targets[episode.id, transition.step] = target
         return target
 
-    def _led_to(self, episode: EpisodeTrace, index: int) -> list[str]:
-        """Keys of the records whose V may count in a settled target, the one that counts first."""
-        last = min(index + (episode.learning.n or 0), len(episode.transitions)) - 1
-        transition = episode.transitions[last]
-        nearest = transition.nearest if episode.learning.bootstrap == "nearest" else ""
-        return [key for key in dict.fromkeys((transition.next_key, nearest)) if key]
-
-    def _bootstrap(self, episode: EpisodeTrace, last: int, before: float) -> tuple[str, float]:
-        """Key and V, as it stood before a moment, of the state after transition `last`; ("", 0) without a record."""
-        transition = episode.transitions[last]
-        keys = [transition.next_key]
-        if episode.learning.bootstrap == "nearest":
-            keys.append(transition.nearest)
-        for key in keys:
-            record = self._records.get(key)
-            v = record.v(before, episode.table, self._limit) if record else None
-            if v is not None:
-                return key, v
-        return "", 0.0
-
-    def _reward(self, episode: EpisodeTrace, transition: Transition) -> float:
-        settings = episode.learning
-        label = self.labels.get((episode.id, transition.step))
-        reward = transition.reward
-        if label is not None:
-            reward = label if settings.labels == "replace" else reward + settings.beta * label
-        return reward - settings.step_penalty
+    def _v(self, key: str, before: float, table: int | None) -> float | None:
+        record = self._records.get(key)
+        return record.v(before, table, self._limit) if record else None
 
     def _arrive(self, episode: EpisodeTrace, index: int) -> None:
         """Record how the state of transition `index` was reached."""
         earlier, transition = episode.transitions[:index], episode.transitions[index]
-        rewards = [self._reward(episode, each) for each in earlier]
+        rewards = [reward_of(episode, each, self.labels) for each in earlier]
         self._record(transition.state).arrivals[episode.id, transition.step] = Arrival(
             rewards[-1] if rewards else 0.0,
             fsum(rewards),
