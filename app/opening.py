@@ -28,7 +28,7 @@ def open_encoder(settings: Settings) -> SentenceEncoder:
 
 def open_memory(store: Store, settings: Settings, user: str, encoder: Encoder) -> Memory:
     """Open a user's memory in a store. Raises `StoreError`."""
-    return Memory(store, user, encoder, threshold=settings.threshold)
+    return Memory(store, user, encoder, threshold=settings.threshold, capacity=settings.capacity)
 
 
 def begin(settings: Settings, memory: Memory, policy: Policy, env: str, task_id: str, *, seed: int = 0) -> Session:

@@ -14,7 +14,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from rememberer.embedding import DEFAULT_ENCODER
 from rememberer.errors import RemembererError
-from rememberer.memory import THRESHOLD
+from rememberer.memory import CAPACITY, THRESHOLD
 from rememberer.records import LearningSettings
 
 PREFIX = "REMEMBERER_"
@@ -72,6 +72,9 @@ class Settings(BaseSettings):
         le=1,
         allow_inf_nan=False,
         description="Similarity below which an experience is shown but not used.",
+    )
+    capacity: int = Field(
+        default=CAPACITY, ge=1, description="How many experiences are remembered at most; the least needed leave."
     )
     exemplars: int = Field(default=2, ge=0, description="How many experiences go into a prompt (m in the paper).")
     candidates: int = Field(default=5, ge=1, le=9, description="How many actions are proposed at most.")

@@ -4,9 +4,10 @@ The rewards of a forgotten step still count for the steps before it, so its even
 state keeps a random stand-in for its key, so that it cannot be recognised by hashing a guess.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from rememberer.errors import SessionError
 from rememberer.learning import Learner
 from rememberer.records import (
     Candidate,
@@ -24,6 +25,7 @@ from rememberer.records import (
     State,
     new_id,
 )
+from rememberer.values import EpisodeTrace
 
 GONE = "(forgotten)"
 
@@ -105,12 +107,28 @@ def redact(events: Sequence[Event], keys: set[str]) -> tuple[list[Event], list[s
     return changed + _comments(events, keys), list(stand_ins.values())
 
 
+def texts_of(state: State) -> set[str]:
+    """The texts of a state that may have been encoded."""
+    return {state.task, state.observation, *(action.label for action in state.actions)}
+
+
+def refuse_open(episodes: Iterable[EpisodeTrace], keys: set[str]) -> None:
+    """Raises `SessionError` when an open episode needs one of these states."""
+    for episode in episodes:
+        seen = {episode.state.key, *(each.state.key for each in episode.transitions)}
+        if not episode.ended and seen & keys:
+            raise SessionError(
+                f"This experience belongs to a task that is still open ({episode.task[:60]!r}). Finish that "
+                "task or start a new one, then forget it."
+            )
+
+
 def ends_after(learner: Learner, keys: set[str]) -> set[str]:
     """Keys of pages that were only ever the end of an episode, so that they are no experiences of their own.
 
     They go with the experiences that led to them; where nothing was done at all, with the last of their task.
     """
-    known = {state.key: state.task for state, _ in learner.states()}
+    known = {state.key: state.task for state in learner.states(out=True)}
     tasks = {known[key] for key in keys} - {task for key, task in known.items() if key not in keys}
     going: set[str] = set()
     staying: set[str] = set()
@@ -119,6 +137,15 @@ def ends_after(learner: Learner, keys: set[str]) -> set[str]:
         led = last.key in keys or last.forgotten if last else episode.state.task in tasks
         (going if episode.ended and led else staying).add(episode.state.key)
     return going - staying - known.keys()
+
+
+def quoting(learner: Learner, events: Iterable[Event]) -> list[str]:
+    """Keys of what was executed in the episodes of rewritten events.
+
+    Only these may quote what was forgotten: in what led to them, and in their reasons.
+    """
+    told = {event.episode for event in events} & learner.episodes.keys()
+    return list({each.state.key: None for episode in told for each in learner.episodes[episode].transitions})
 
 
 def _proposal(old: Proposal, forgotten: bool, keys: set[str]) -> Proposal:

@@ -21,6 +21,8 @@ from datetime import datetime
 from heapq import heappop, heappush
 from itertools import takewhile
 from math import fsum, inf
+from random import Random
+from typing import Literal
 
 from rememberer.records import (
     Change,
@@ -34,6 +36,7 @@ from rememberer.records import (
     Imported,
     Labelled,
     LabelWithdrawn,
+    LearningSettings,
     Observed,
     Pinned,
     Quarantined,
@@ -105,10 +108,16 @@ class Learner:
         for key, record in self._known(keys):
             yield record.experience(key in self._pinned, self._limit)
 
-    def states(self, keys: Iterable[str] | None = None) -> Iterator[tuple[State, int]]:
+    def counts(self, keys: Iterable[str] | None = None) -> Iterator[tuple[State, int]]:
         """The states of these experiences, and how often their actions were executed. Quicker than `experiences`."""
         for _, record in self._known(keys):
             yield record.state, sum(cell.visits() for cell in record.cells.values())
+
+    def states(self, *, out: bool = False) -> list[State]:
+        """The states of all experiences; with `out` those too that left a full memory or are quarantined."""
+        if out:
+            return [record.state for record in self._records.values() if record.cells and not record.state.forgotten]
+        return [record.state for _, record in self._known(None)]
 
     def explain(self, key: str, action: str) -> Explanation:
         """What makes up Q(key, action); empty when nothing is known of it."""
@@ -119,6 +128,17 @@ class Learner:
         """The files that something was imported from, sorted."""
         episodes = {each.source for each in self.episodes.values()}
         return sorted((episodes | {source for source, came in self._imports.items() if came}) - {""})
+
+    def next_table(self, learning: LearningSettings, seed: int) -> Literal[0, 1] | None:
+        """The table that an episode which begins now writes to: in turn, or drawn; None without double Q-learning."""
+        if learning.double == "off":
+            return None
+        count = sum(each.table is not None for each in self.episodes.values())
+        return 1 if (count if learning.double == "turn" else Random(f"{seed} {count}").getrandbits(1)) % 2 else 0
+
+    def is_out(self, key: str) -> bool:
+        """Whether a record left a full memory and was not met again, or is quarantined."""
+        return key in self._records and self._records[key].is_out()
 
     def quarantined(self) -> list[str]:
         """Keys of the experiences that count for nothing."""

@@ -6,7 +6,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from random import Random
 from typing import Literal
 
 import envs
@@ -21,7 +20,7 @@ from rememberer.errors import (
     UnknownSource,
     WrongStore,
 )
-from rememberer.forgetting import ends_after, redact
+from rememberer.forgetting import ends_after, quoting, redact, refuse_open, texts_of
 from rememberer.learning import Learner, until
 from rememberer.policy import Retrieved
 from rememberer.records import (
@@ -40,7 +39,7 @@ from rememberer.records import (
 from rememberer.retrieval import Retrieval
 from rememberer.similarity import Comparison
 from rememberer.store import Page, Store
-from rememberer.values import EpisodeTrace, Explanation, Transition
+from rememberer.values import EpisodeTrace, Explanation
 from rememberer.view import ViewWriter
 
 log = logging.getLogger(__name__)
@@ -48,11 +47,16 @@ log = logging.getLogger(__name__)
 THRESHOLD = 0.6
 """Similarity below which an experience is shown, greyed, but not used."""
 
+CAPACITY = 100_000
+"""Experiences of a user that can be retrieved at most."""
+
 
 class Memory:
     """A user's memory in a store. Opening folds the log, and mends the view where a crash left it behind.
 
-    `tables` says by what observations are compared, by environment. All methods may be called from several threads.
+    `tables` says by what observations are compared, by environment. With more than `capacity` experiences the next
+    `retrieve` has some leave: of the two most alike the one that was visited less, until it is met again; pinned ones
+    stay. All methods may be called from several threads.
     """
 
     def __init__(
@@ -62,11 +66,13 @@ class Memory:
         encoder: Encoder | None = None,
         *,
         threshold: float = THRESHOLD,
+        capacity: int = CAPACITY,
         tables: Callable[[str], Comparison] = envs.compared_by,
     ) -> None:
         self.store = store
         self.user = user
         self.threshold = threshold
+        self.capacity = capacity
         self.encoder = CachedEncoder(encoder or SentenceEncoder())
         self._retrieval = Retrieval(self.encoder, tables)
         self._learner, self._seq = Learner(), -1
@@ -85,7 +91,7 @@ class Memory:
     def __contains__(self, key: str) -> bool:
         """Whether there is an experience with this key."""
         with self._lock:
-            return any(self._learner.states([key]))
+            return any(self._learner.counts([key]))
 
     def refresh(self) -> list[Change]:
         """Learn what others have written to the log since. Reads the store; writes nothing."""
@@ -120,14 +126,16 @@ class Memory:
         """Return up to `limit` experiences most like `state`, best first (paper, section 3.2).
 
         What only the open `episode` itself has brought about, and nobody judged, is no evidence and left out.
-        Encodes what is new since the last call; nothing is written.
+        Encodes what is new since the last call. Nothing is written but what leaves a memory that is full.
         """
         with self._lock:
             waiting = self._retrieval.waiting()
         self._retrieval.encode([*waiting, state])  # without the lock, as a model may take seconds
         with self._lock:
             self._retrieval.index()
-            own = {each.state.key for each in self._open_transitions(episode)}
+            self._make_room()
+            trace = self._learner.episodes.get(episode)
+            own = {each.state.key for each in trace.transitions} if trace and not trace.ended else set()
             found = [
                 each
                 for each in self._retrieval.nearest(state, limit + len(own))
@@ -206,15 +214,8 @@ class Memory:
 
     def table(self, learning: LearningSettings, seed: int) -> Literal[0, 1] | None:
         """The table that an episode which begins now writes to; None without double Q-learning."""
-        if learning.double == "off":
-            return None
-        count = sum(each.table is not None for each in self.episodes())
-        return 1 if (count if learning.double == "turn" else Random(f"{seed} {count}").getrandbits(1)) % 2 else 0
-
-    def v(self, key: str) -> float | None:
-        """V of a recorded state from settled targets; None when there is none."""
         with self._lock:
-            return self._learner.v(key)
+            return self._learner.next_table(learning, seed)
 
     def pin(self, key: str, pinned: bool = True) -> None:
         """Keep an experience whatever the limits. Raises `UnknownExperience`."""
@@ -294,24 +295,16 @@ class Memory:
             yield
 
     def _forget(self, wanted: set[str]) -> None:
-        for key in wanted:
+        texts = {state.key: texts_of(state) for state in self._learner.states(out=True)}
+        for key in wanted - texts.keys():
             self._check_known(key)
-        for episode in self.episodes():
-            seen = {episode.state.key, *(each.state.key for each in episode.transitions)}
-            if not episode.ended and seen & wanted:
-                raise SessionError(
-                    f"This experience belongs to a task that is still open ({episode.task[:60]!r}). Finish that "
-                    "task or start a new one, then forget it."
-                )
-        kept = {text for state, _ in self._learner.states() if state.key not in wanted for text in _texts(state)}
+        refuse_open(self._learner.episodes.values(), wanted)
+        kept = {text for key, of_it in texts.items() if key not in wanted for text in of_it}
         whole = self.store.events(self.user)
         events, stand_ins = redact(whole, wanted | ends_after(self._learner, wanted))
         rewritten = {event.id: event for event in events}
         forgotten = Event(user=self.user, seq=self._seq + 1, body=Forgotten(stand_ins=tuple(stand_ins)))
         learner = Learner([*(rewritten.get(event.id, event) for event in whole), forgotten])
-        # Others change only where they quote it: in what led to them, and in reasons of the same episodes.
-        told = {event.episode for event in events} & learner.episodes.keys()
-        moved = {each.state.key: None for episode in told for each in learner.episodes[episode].transitions}
         self._write_view()
         try:
             self.store.drop_vectors(self.user, [text for text in self.store.vectors(self.user) if text not in kept])
@@ -323,12 +316,25 @@ class Memory:
         self._learner, self._seq, self.forgotten = learner, forgotten.seq, forgotten.seq
         self._retrieval.follow(wanted, ())
         self.encoder.keep(kept)
-        self._view.tell([*wanted, *moved], self._seq)
+        self._view.tell([*wanted, *quoting(learner, events)], self._seq)
         self._write_view()
 
     def _check_known(self, key: str) -> None:
         if key not in self:
-            raise UnknownExperience(f"There is no experience {key!r} in the memory of {self.user!r}. See: memory list")
+            out = ", which was full, any more" if self._learner.is_out(key) else ""
+            raise UnknownExperience(f"There is no experience {key!r} in {self.user!r}'s memory{out}. See: memory list")
+
+    def _make_room(self) -> None:
+        if len(self) <= self.capacity:
+            return
+        try:
+            with self.alone():
+                if dropped := self._retrieval.make_room(self.capacity, self._learner.pinned()):
+                    self.write(dropped)
+        except StoreError as problem:
+            self._restart()
+            self._retrieval.index()
+            log.warning("The memory is full, and could not be made smaller: %s", problem)
 
     def _check_step(self, episode: str, step: int) -> None:
         done = [each.step for each in self.trace(episode).transitions]
@@ -369,11 +375,7 @@ class Memory:
         self._seq = events[-1].seq if events else self._seq
         self.forgotten = max((each.seq for each in events if isinstance(each.body, Forgotten)), default=self.forgotten)
         touched = self._learner.touched()
-        self._retrieval.follow(touched, self._learner.states(touched))
-
-    def _open_transitions(self, episode: str) -> list[Transition]:
-        trace = self._learner.episodes.get(episode)
-        return list(trace.transitions) if trace and not trace.ended else []
+        self._retrieval.follow(touched, self._learner.counts(touched))
 
     def _mend_view(self) -> None:
         """Write what the view lacks, because others did not live to write it."""
@@ -394,7 +396,3 @@ class Memory:
             raise
         except StoreError as problem:
             log.warning("It is in the log, but the view of it could not be written yet: %s", problem)
-
-
-def _texts(state: State) -> set[str]:
-    return {state.task, state.observation, *(action.label for action in state.actions)}

@@ -1,9 +1,9 @@
 """The states of a user's experiences, one index an environment, kept in step with what is learnt."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from rememberer.embedding import CachedEncoder
-from rememberer.records import State
+from rememberer.records import Dropped, State
 from rememberer.similarity import Comparison, Index, Similarity
 
 
@@ -64,6 +64,22 @@ class Retrieval:
         """See `Index.nearest`, among the states of the same environment that are indexed."""
         index = self._indexes.get(state.env)
         return index.nearest(state, limit) if index is not None else []
+
+    def make_room(self, capacity: int, pinned: Collection[str]) -> list[Dropped]:
+        """Take out, of the two most alike of all, the one that is needed less, until `capacity` are left.
+
+        Returns what left, in that order; it is less than asked for where too many are `pinned`. What waits is indexed.
+        """
+        self.index()
+        left: list[Dropped] = []
+        while len(self) > capacity:
+            pairs = [pair for index in self._indexes.values() if (pair := index.least_needed(pinned))]
+            if not pairs:
+                break
+            key, like, f = max(pairs, key=lambda pair: pair[2])
+            left.append(Dropped(key=key, like=like, similarity=f))
+            self.follow([key], ())
+        return left
 
     def _similarity(self, env: str) -> Similarity:
         if env not in self._similarities:

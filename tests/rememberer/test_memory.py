@@ -320,7 +320,6 @@ def test_a_label_tells_what_moved_and_can_be_taken_back(memory: Memory) -> None:
     assert [(each.key, each.action, each.old, each.new) for each in changes] == [(key, "go", 1.0, 0.5)]
     (target,) = memory.explain(key, "go").targets
     assert (target.rewards, target.labels) == ((-0.5, 1.0), (-0.5, None))
-    assert memory.v(key) == 0.5
     assert len(memory.withdraw("one", 1)) == 1
     assert memory.experiences() == before
     assert memory.labels("one") == {}
