@@ -19,29 +19,16 @@ from statistics import quantiles
 
 import numpy as np
 
-from rememberer.records import ActionText, ActionValue, Decided, Decision, Event, Experience, Observed, State
+from benchmarks import synthetic
+from rememberer.records import ActionValue, Decided, Decision, Event, Experience, Observed
 from storage import LanceStore
-
-WORDS = ["red", "blue", "cotton", "summer", "shoe", "scarf", "lamp", "small", "large", "price", "buy", "size", "back"]
-
-
-def _state(chance: np.random.Generator) -> State:
-    """A page of some hundred words with ten links, about as large as a shop's."""
-    links = [f"click[b{chance.integers(10**9)}]" for _ in range(10)]
-    return State(
-        env="shop",
-        task=" ".join(chance.choice(WORDS, 12)),
-        observation=f"{' '.join(chance.choice(WORDS, 150))} {chance.integers(10**9)}",
-        kind="item",
-        actions=tuple(ActionText(text=each, label=" ".join(chance.choice(WORDS, 8)), kind="open") for each in links),
-    )
 
 
 def _events(chance: np.random.Generator, count: int) -> list[Event]:
     events = []
     for number in range(count):
         decided = Decided(decision=Decision(step=1, kind="approve", action="click[buy]", proposed="click[buy]"))
-        observed = Observed(step=1, action="click[buy]", reward=0.5, state=_state(chance))
+        observed = Observed(step=1, action="click[buy]", reward=0.5, state=synthetic.page(chance, "a task"))
         events.append(Event(user="me", episode=str(number // 30), body=observed if number % 3 == 2 else decided))
     return events
 
@@ -49,7 +36,9 @@ def _events(chance: np.random.Generator, count: int) -> list[Event]:
 def _experiences(chance: np.random.Generator, count: int) -> list[Experience]:
     now = datetime.now(UTC)
     rows = (ActionValue(action="click[buy]", q=0.5, visits=1, reason="it fits the task"),)
-    return [Experience(state=_state(chance), actions=rows, created=now, updated=now) for _ in range(count)]
+    return [
+        Experience(state=synthetic.page(chance, "a task"), actions=rows, created=now, updated=now) for _ in range(count)
+    ]
 
 
 def _times(work: Callable[..., object], count: int) -> list[float]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rememberer.embedding import Matrix
+from rememberer.embedding import Matrix, Vector
 from rememberer.rows import Numbers, with_room
 
 _AT_ONCE = 8_000_000
@@ -17,17 +17,18 @@ _TIE = 1e-5
 class Neighbours:
     """Keeps the nearest other row of each row, as far as it matters.
 
-    `compare` gives the similarity of some rows with all rows, at most 1 each; -inf for those that are not there. Of
+    `compare` gives the similarity of some rows with all rows; -inf for those that are not there. Of
     each row either the nearest one is known, or only how alike that is at most. A row that leaves makes nobody's
     nearest one more alike, so its neighbours are looked at again only when they could be the most alike of all.
+
+    `most` and `nearest` are what is known to begin with: how alike each row's nearest one is at most, and which one it
+    is; then that is exact. -1: not known.
     """
 
-    def __init__(self, compare: Callable[[Numbers], Matrix], size: int) -> None:
+    def __init__(self, compare: Callable[[Numbers], Matrix], most: Vector, nearest: Numbers) -> None:
         self._compare = compare
-        self._most = np.ones(size, dtype=np.float32)
-        """How alike a row's nearest one is at most."""
-        self._nearest = np.full(size, -1, dtype=np.int64)
-        """The nearest one, with which `_most` is exact; -1: not known."""
+        self._most = most
+        self._nearest = nearest
         self._came: list[int] = []
 
     def came(self, rows: Sequence[int]) -> None:
@@ -42,8 +43,8 @@ class Neighbours:
     def closest(self, of: NDArray[np.bool_], age: Numbers) -> tuple[int, int, float] | None:
         """Return (row, other, similarity) of the two most alike rows, at least one of which is one `of` these.
 
-        Among pairs that are equally alike one with the row of the highest `age` comes first, then those with the
-        lowest. None when there are none.
+        Among pairs that are equally alike that of the row with the highest `age` comes first, if it is `of` these; then
+        that of the one with the lowest. None when there are none.
         """
         size, newest = len(of), int(age.argmax()) if len(age) else -1
         self._most, self._nearest = with_room(self._most, size), with_room(self._nearest, size)
@@ -55,7 +56,7 @@ class Neighbours:
             nearer = np.flatnonzero(most > self._most[:size])
             self._most[nearer], self._nearest[nearer] = most[nearer], rows[f[:, nearer].argmax(axis=0)]
             del self._came[: len(rows)]
-        if newest >= 0 and self._nearest[newest] < 0:
+        if newest >= 0 and of[newest] and self._nearest[newest] < 0:
             self._look(np.array([newest]))
         while True:
             most, known = np.where(of, self._most[:size], -np.inf), self._nearest[:size] >= 0
@@ -67,7 +68,7 @@ class Neighbours:
         if best == -np.inf:
             return None
         row = newest
-        if self._most[newest] < best - _TIE or not (of[newest] or of[self._nearest[newest]]):
+        if not of[newest] or self._most[newest] < best - _TIE:
             alike = np.flatnonzero(known & (most >= best - _TIE))
             row = int(alike[age[alike].argmin()])
         return row, int(self._nearest[row]), float(self._most[row])

@@ -68,6 +68,10 @@ class Rows:
         """Return how alike a text is with these rows', float32 (len(rows),): always the same, wherever they stand."""
         raise NotImplementedError
 
+    def pairs(self, rows: Numbers) -> Matrix:
+        """Return how alike these rows are with each other, float32 (len(rows), len(rows))."""
+        raise NotImplementedError
+
     def _assign(self, fresh: Sequence[str]) -> Numbers:
         again = min(len(self._free), len(fresh))
         rows = [self._free.pop() for _ in range(again)]
@@ -117,13 +121,21 @@ class VectorRows(Rows):
 
     def some_products(self, text: str, rows: Numbers) -> Vector:
         """See `Rows.some_products`."""
-        wanted = self._encode([text])[0]
-        vectors = np.empty((len(rows), len(wanted)), dtype=np.float32)
+        products: Vector = np.einsum("ij,j", self._vectors(rows), self._encode([text])[0])
+        return products
+
+    def pairs(self, rows: Numbers) -> Matrix:
+        """See `Rows.pairs`."""
+        vectors = self._vectors(rows)
+        products: Matrix = vectors @ vectors.T
+        return products
+
+    def _vectors(self, rows: Numbers) -> Matrix:
+        vectors = np.empty((len(rows), self._blocks[0].shape[1]), dtype=np.float32)
         for number in np.unique(rows // _BLOCK):
             here = rows // _BLOCK == number
             vectors[here] = self._blocks[number][rows[here] % _BLOCK]
-        products: Vector = np.einsum("ij,j", vectors, wanted)
-        return products
+        return vectors
 
     def _fill(self, rows: Numbers, texts: Sequence[str]) -> None:
         vectors = self._encode(texts)
@@ -145,14 +157,14 @@ class VectorRows(Rows):
 
 
 class SequenceRows(Rows):
-    """Texts that are compared as sequences: their longest common subsequence through the longer length.
+    """Sequences, each as the text that `written` makes of it.
 
-    `elements` takes a text apart. Two empty sequences are 1, an empty one with another is 0.
+    They are as alike as their longest common subsequence is long, through the length of the longer one. Two empty ones
+    are 1, an empty one with another is 0.
     """
 
-    def __init__(self, elements: Callable[[str], Sequence[str]]) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._elements = elements
         self._characters: dict[str, str] = {}
         self._sequences = np.zeros(0, dtype=object)
         self._lengths = np.zeros(0, dtype=np.int64)
@@ -166,31 +178,49 @@ class SequenceRows(Rows):
         sequence = self._sequence(text)
         cutoff = max(0, int(np.ceil(least * len(sequence) - 1e-3)))
         common = cdist([sequence], self._sequences[rows], scorer=LCSseq.similarity, score_cutoff=cutoff)[0]
-        return self._through_longer(common, sequence, rows)
+        return _through_longer(common, self._lengths[rows], len(sequence))
+
+    def pairs(self, rows: Numbers) -> Matrix:
+        """See `Rows.pairs`."""
+        return np.stack([self.some_products(text, rows) for text in self.texts(rows)])
 
     def ceilings(self, text: str) -> Vector:
         """What `products` can be at most, by the lengths alone, float32 (rows,)."""
-        sequence, rows = self._sequence(text), np.arange(len(self._text))
-        return self._through_longer(np.minimum(self._lengths[rows], len(sequence)), sequence, rows)
-
-    def _through_longer(self, common: Numbers, sequence: str, rows: Numbers) -> Vector:
-        longer = np.maximum(self._lengths[rows], len(sequence))
-        return np.where(longer, common / np.maximum(longer, 1), 1).astype(np.float32)
+        length, lengths = len(self._sequence(text)), self._lengths[: len(self._text)]
+        of_length = np.arange(lengths.max(initial=0) + 1)
+        most: Vector = _through_longer(np.minimum(of_length, length), of_length, length)[lengths]
+        return most
 
     def _fill(self, rows: Numbers, texts: Sequence[str]) -> None:
         self._sequences = with_room(self._sequences, len(self._text))
         self._lengths = with_room(self._lengths, len(self._text))
         for row, text in zip(rows.tolist(), texts, strict=True):
-            elements = self._elements(text)
-            for each in elements:
+            for each in _elements(text):
                 if each not in self._characters:
                     self._characters[each] = _character(1 + len(self._characters))
-            self._sequences[row], self._lengths[row] = self._sequence(text, elements), len(elements)
+            self._sequences[row] = self._sequence(text)
+            self._lengths[row] = len(self._sequences[row])
 
-    def _sequence(self, text: str, elements: Sequence[str] | None = None) -> str:
+    def _sequence(self, text: str) -> str:
         """One character an element, as RapidFuzz compares strings quickest; all unheard-of ones are the same one."""
-        parts = self._elements(text) if elements is None else elements
-        return "".join(self._characters.get(each, "\0") for each in parts)
+        return "".join([self._characters.get(each, "\0") for each in _elements(text)])
+
+
+_SEPARATOR = "\x1e"
+
+
+def written(elements: Sequence[str]) -> str:
+    """A sequence as one text, for `SequenceRows`."""
+    return "".join(each + _SEPARATOR for each in elements)
+
+
+def _elements(text: str) -> list[str]:
+    return text.split(_SEPARATOR)[:-1]
+
+
+def _through_longer(common: Numbers, lengths: Numbers, length: int) -> Vector:
+    longer = np.maximum(lengths, length)
+    return np.where(longer, common / np.maximum(longer, 1), 1).astype(np.float32)
 
 
 def _character(number: int) -> str:

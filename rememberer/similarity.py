@@ -16,7 +16,7 @@ import numpy as np
 from rememberer.capacity import Neighbours
 from rememberer.embedding import CachedEncoder, Encoder, Matrix, Vector
 from rememberer.records import State
-from rememberer.rows import Numbers, SequenceRows, VectorRows, with_room
+from rememberer.rows import Numbers, SequenceRows, VectorRows, with_room, written
 
 KindTable = Mapping[tuple[str, str], float]
 Elements = Callable[[str], Sequence[str]]
@@ -28,6 +28,9 @@ LAMBDA = 0.5
 
 _LIKELIEST = 256
 """How many states are compared element by element before it is known how alike the best ones are."""
+
+_TOGETHER = 1000
+"""Rows of which each is compared with each in one go."""
 
 _NOISE = 1e-5
 """Products of the same vectors differ by less, however they were computed."""
@@ -65,9 +68,11 @@ class Similarity:
 
     def seen(self, state: State) -> str:
         """The text that stands for a state's observation."""
-        if not self._factor:
-            return state.observation
-        return state.kind if state.kind in self._factor else ""
+        if callable(self._compare):
+            return written(self._compare(state.observation))
+        if self._factor:
+            return state.kind if state.kind in self._factor else ""
+        return state.observation
 
     def task_rows(self) -> VectorRows:
         """Rows for texts of tasks."""
@@ -76,7 +81,7 @@ class Similarity:
     def seen_rows(self) -> VectorRows | SequenceRows:
         """Rows for what `seen` gives."""
         if callable(self._compare):
-            return SequenceRows(self._compare)
+            return SequenceRows()
         if self._factor:
             return VectorRows(lambda kinds: np.stack([self._factor[kind] for kind in kinds]))
         return self.task_rows()
@@ -155,7 +160,7 @@ class Index:
         here, seen = slice(len(self._key)), self._similarity.seen(state)
         f_task = self._tasks.products([state.task])[0][self._task_row[here]]
         f = _weighted(f_task, self._seen_products(seen, f_task, limit)[self._seen_row[here]])
-        f[self._age[here] < 0] = -np.inf
+        self._pass_over_free(f)
         # The last bits of a fast product depend on where a row stands, and would decide ties: those that could be among
         # the best are computed anew.
         near = np.flatnonzero(f >= np.partition(f, len(f) - limit)[len(f) - limit] - _NOISE)
@@ -169,12 +174,12 @@ class Index:
         """Return (key, like, f): of the two states that are the most alike, the one to drop when memory is full.
 
         The one with fewer visits; of equally visited ones the newest of all, if it is one of them, otherwise the older
-        one. `pinned` ones stay. Among pairs that are equally alike one with the newest of all comes first. None when
-        there is no pair of which one may go. The first call compares all with all, the later ones only what came or
-        lost its neighbour since.
+        one. `pinned` ones stay. Among pairs that are equally alike that of the newest of all comes first. None when
+        there is no pair of which one may go. The first call looks at all, the later ones at what came or lost its
+        neighbour since.
         """
         if self._neighbours is None:
-            self._neighbours = Neighbours(self._compare, len(self._key))
+            self._neighbours = Neighbours(self._compare, *self._first_neighbours())
         age = self._age[: len(self._key)]
         may_go = age >= 0
         may_go[[self._row[key] for key in pinned if key in self._row]] = False
@@ -199,7 +204,7 @@ class Index:
             return products
         seen, seen_row = self._seen.ceilings(text), self._seen_row[: len(f_task)]
         f_most = _weighted(f_task, seen[seen_row])
-        f_most[self._age[: len(f_most)] < 0] = -np.inf
+        self._pass_over_free(f_most)
         count = min(len(self._row), max(limit, _LIKELIEST))
         likeliest = np.argpartition(f_most, len(f_most) - count)[-count:]
         rows = np.unique(seen_row[likeliest])
@@ -213,6 +218,35 @@ class Index:
         seen[rows] = self._seen.some_products(text, rows, (bar - LAMBDA * f_task.max()) / (1 - LAMBDA))
         return seen
 
+    def _first_neighbours(self) -> tuple[Vector, Numbers]:
+        """How alike each state's nearest one is at most, and which it is; -1 where that is not known.
+
+        The most alike are nearly always of one task. With those of other tasks f cannot be more than with the same
+        observation, so that comparing the tasks rules nearly all of them out.
+        """
+        size, rows = len(self._key), np.array(sorted(self._row.values()), dtype=np.int64)
+        most, nearest = np.ones(size, dtype=np.float32), np.full(size, -1, dtype=np.int64)
+        if len(rows):
+            rows = rows[np.argsort(self._task_row[rows], kind="stable")]
+            tasks, starts = np.unique(self._task_row[rows], return_index=True)
+            most_of_task = np.zeros(tasks[-1] + 1, dtype=np.float32)
+            for some in range(0, len(tasks), _TOGETHER):
+                block = tasks[some : some + _TOGETHER]
+                f_task = self._tasks.products(self._tasks.texts(block))[:, tasks]
+                f_task[np.arange(len(block)), some + np.arange(len(block))] = -1
+                most_of_task[block] = f_task.max(axis=1)
+            most[rows] = _weighted(most_of_task[self._task_row[rows]], np.ones(len(rows), dtype=np.float32))
+            for of_task in np.split(rows, starts[1:]):
+                if len(of_task) > _TOGETHER:
+                    most[of_task] = 1
+                    continue
+                f = _weighted(np.ones(1, dtype=np.float32), self._seen.pairs(self._seen_row[of_task]))
+                np.fill_diagonal(f, -np.inf)
+                best = f.max(axis=1)
+                known = best >= most[of_task]
+                most[of_task[known]], nearest[of_task[known]] = best[known], of_task[f.argmax(axis=1)[known]]
+        return most, nearest
+
     def _compare(self, rows: Numbers) -> Matrix:
         """f of each of these rows with all rows; -inf for free ones."""
         here = slice(len(self._key))
@@ -221,8 +255,12 @@ class Index:
         f_task = self._tasks.products(self._tasks.texts(tasks))[np.ix_(task, self._task_row[here])]
         f_seen = self._seen.products(self._seen.texts(seen))[np.ix_(look, self._seen_row[here])]
         f = _weighted(f_task, f_seen)
-        f[:, self._age[here] < 0] = -np.inf
+        self._pass_over_free(f)
         return f
+
+    def _pass_over_free(self, f: Matrix) -> None:
+        if self._free:
+            f[..., self._free] = -np.inf
 
 
 def _weighted(f_task: Matrix, f_seen: Matrix) -> Matrix:

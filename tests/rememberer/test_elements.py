@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from envs import wikihow
 from rememberer.records import State
-from rememberer.rows import SequenceRows
+from rememberer.rows import SequenceRows, written
 from rememberer.similarity import Index, Similarity
 from tests.rememberer.encoders import WordEncoder
 from tests.rememberer.logs import patient
@@ -61,8 +61,8 @@ def test_no_screen_is_encoded() -> None:
 
 def test_more_elements_than_characters_of_any_alphabet() -> None:
     """Each is another element, half surrogates or not."""
-    rows = SequenceRows(str.split)
-    screens = [" ".join(map(str, range(start, start + 1000))) for start in range(0, 70_000, 1000)]
+    rows = SequenceRows()
+    screens = [written([str(each) for each in range(start, start + 1000)]) for start in range(0, 70_000, 1000)]
     rows.enter(screens)
     assert (rows.products(screens).argmax(axis=1) == range(70)).all()
     assert rows.products([screens[-1]])[0, :-1].max() == 0
