@@ -12,6 +12,7 @@ _ADVICE = {
     28: "The disk is full: free some space (twice the size of the memory is good), then try again.",
     30: "The disk can only be read. Make it writable, or choose another folder with REMEMBERER_HOME.",
     13: "This user may not write there. Change the permissions, or choose another folder with REMEMBERER_HOME.",
+    27: "A file may not grow any further: lift the limit on the size of files (`ulimit -f`), then try again.",
     122: "The disk quota is used up: free some space, then try again.",
 }
 

@@ -102,6 +102,12 @@ def remove_leftovers(folder: Path) -> None:
                 os.unlink(entry.path)
 
 
+def remove_old_versions(folder: Path) -> None:
+    """Remove the lists of files of all versions but the newest. Nobody may be writing meanwhile."""
+    for manifest in _manifests(folder)[1:]:
+        manifest.unlink()
+
+
 def _places(folder: Path) -> list[str]:
     return [entry.path for entry in os.scandir(folder) if entry.is_dir()] if folder.is_dir() else []
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from rememberer.errors import StoreError
 from storage.complaints import complain
-from storage.durability import Syncer, is_begun, mend, remove_leftovers
+from storage.durability import Syncer, is_begun, mend, remove_leftovers, remove_old_versions
 
 _TRIES = 10
 _CACHE = 16 << 20  # bytes
@@ -148,6 +148,11 @@ class Table:
         self._optimize(_FOREVER)
         time.sleep(2 * _AT_ONCE.total_seconds())
         self._optimize(_AT_ONCE, delete_unverified=True)
+        if self.versions > 1:
+            # LanceDB keeps what was written in the future, as it looks after the clock was set back.
+            with complain(self._home):
+                remove_old_versions(self.folder)
+            self._optimize(_AT_ONCE, delete_unverified=True)
         with complain(self._home):
             remove_leftovers(self.folder)
 

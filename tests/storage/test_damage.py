@@ -1,0 +1,117 @@
+"""Folders, files and rights that are not as they should be: a sentence that says what to do, and nothing made worse."""
+
+import multiprocessing
+import os
+import resource
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+
+from rememberer.errors import RemembererError
+from storage import LanceStore
+from tests.rememberer.worlds import Corridor, Scripted, answer, begin, memory_on
+from tests.storage.conftest import ROOT
+
+NOBODY = 65534
+
+
+def _open(folder: Path) -> LanceStore:
+    return LanceStore(folder, embedding_model="words")
+
+
+def _fill(folder: Path) -> None:
+    with closing(_open(folder)) as store:
+        session = begin(memory_on(store))
+        for _ in range(3):
+            answer(session, "approve")
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A folder that every user of the machine may look into, unlike those of pytest."""
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+
+
+def _as_somebody(work: Callable[[Path], None], limit: Callable[[], None], folder: Path, told: Connection) -> None:
+    limit()
+    try:
+        work(folder)
+        told.send("")
+    except RemembererError as problem:
+        told.send(str(problem))
+    except BaseException as problem:
+        told.send(f"unforeseen: {problem!r}")
+
+
+def _nobody() -> None:
+    os.setuid(NOBODY)
+
+
+def _small_files() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+
+def _told(
+    work: Callable[[Path], None], limit: Callable[[], None], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """What a process under this limit is told."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload(["tests.storage.working"])
+    here, there = server.Pipe(duplex=False)
+    process = server.Process(target=_as_somebody, args=(work, limit, folder, there))
+    process.start()
+    assert here.poll(60)
+    said = str(here.recv())
+    process.join()
+    return said
+
+
+def _look(folder: Path) -> None:
+    with closing(_open(folder)) as store:
+        memory_on(store).experiences()
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.parametrize("mode", [0o755, 0o700])
+def test_who_may_not_write_there_is_told_so(place: Path, mode: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    _fill(place / "memory")
+    (place / "memory").chmod(mode)
+    before = {path: path.stat().st_mtime_ns for path in (place / "memory").rglob("*")}
+    said = _told(_look, _nobody, place / "memory", monkeypatch)
+    assert "This user may not write there. Change the permissions, or choose another folder" in said
+    said = _told(_look, _nobody, place / "another", monkeypatch)
+    assert "This user may not write there" in said
+    assert {path: path.stat().st_mtime_ns for path in (place / "memory").rglob("*")} == before
+
+
+def _work_on(folder: Path) -> None:
+    with closing(_open(folder)) as store:
+        memory = memory_on(store)
+        for number in range(12):
+            session = begin(memory, Corridor(sign=f"{number} " * 2000), Scripted("go on"))
+            answer(session, "approve")
+            answer(session, "stop")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit is Linux's")
+def test_a_limit_on_the_size_of_files_is_told_and_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "memory"
+    _fill(folder)
+    said = _told(_work_on, _small_files, folder, monkeypatch)
+    assert "lift the limit on the size of files (`ulimit -f`), then try again" in said
+    with closing(_open(folder)) as store:
+        memory = memory_on(store)
+        events = store.events("me")
+        assert [each.seq for each in events] == list(range(len(events)))
+        assert {each.key for each in memory.experiences()} == {each.key for each in store.experiences("me")}
+        _work_on(folder)
