@@ -33,4 +33,6 @@ def _advice(problem: Exception) -> str:
     for number, advice in _ADVICE.items():
         if getattr(problem, "errno", None) == number or f"(os error {number})" in text:
             return advice
+    if "failed to fill whole buffer" in text:
+        return "A file lacks its end, as when the disk is full or broken: free some space, then try again."
     return f"The disk or its files gave this answer: {text[:300]}"

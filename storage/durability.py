@@ -14,7 +14,8 @@ from rememberer.errors import StoreError
 
 log = logging.getLogger(__name__)
 
-_MAGIC = b"LANC"  # the last four bytes of a complete data file or manifest
+_MAGIC = {".lance": b"LANC", ".manifest": b"LANC", ".arrow": b"ARROW1"}
+"""The last bytes of complete files: with data, of a version, with what is deleted of a data file."""
 _AT_MOST = 2  # versions to set aside: one writer and one who compacts can be under way. More is another damage
 
 
@@ -22,6 +23,8 @@ class Syncer:
     """Syncs what a table's folder has got since the last time."""
 
     def __init__(self, folder: Path) -> None:
+        self.cut = False
+        """Whether a new file lacks its end. LanceDB takes no notice when the last of a file cannot be written."""
         self._folder = folder
         self._known: frozenset[str] = frozenset()
 
@@ -36,8 +39,9 @@ class Syncer:
         if not self._known:
             _sync(self._folder)
             _sync(self._folder.parent)
+        cut = {path for path in fresh if _torn(Path(path))}
         # Only now: another thread that syncs at the same time must not take for done what is not.
-        self._known = frozenset(here)
+        self._known, self.cut = frozenset(here - cut), bool(cut)
         return sum(path.endswith(".manifest") for path in here)
 
 
@@ -62,6 +66,20 @@ def mend(folder: Path, readable: Callable[[], bool], aside: Path) -> None:
     `StoreError` when that does not help; then nothing is moved. A table that is whole is left alone.
     """
     remove_leftovers(folder)
+    if moved := set_aside(folder, readable, aside):
+        log.warning(
+            "The last write to %s did not reach the disk, as after a power cut. It was never acknowledged. "
+            "The version before it is used; the unreadable one was moved to %s.",
+            folder,
+            ", ".join(map(str, moved)),
+        )
+
+
+def set_aside(folder: Path, readable: Callable[[], bool], aside: Path) -> list[Path]:
+    """Move the manifests of unreadable newest versions to `aside` and return where they are. Nobody else may write.
+
+    Raises `StoreError` when there are more than an interrupted write can have left; then nothing is moved.
+    """
     moved: list[tuple[Path, Path]] = []
     while (manifests := _manifests(folder)) and (_torn(manifests[0]) or (_any_torn(folder) and not readable())):
         if len(manifests) == 1 or len(moved) == _AT_MOST:
@@ -78,12 +96,7 @@ def mend(folder: Path, readable: Callable[[], bool], aside: Path) -> None:
     if moved:
         _sync(aside)
         _sync(folder / "_versions")
-        log.warning(
-            "The last write to %s did not reach the disk, as after a power cut. It was never acknowledged. "
-            "The version before it is used; the unreadable one was moved to %s.",
-            folder,
-            ", ".join(str(kept) for kept, _ in moved),
-        )
+    return [kept for kept, _ in moved]
 
 
 def is_begun(folder: Path) -> bool:
@@ -118,14 +131,21 @@ def _manifests(folder: Path) -> list[Path]:
 
 
 def _any_torn(folder: Path) -> bool:
-    return any(_torn(path) for path in folder.glob("data/*.lance"))
+    return any(_torn(path) for place in _places(folder) for path in Path(place).iterdir())
 
 
 def _torn(path: Path) -> bool:
-    with path.open("rb") as file:
-        file.seek(0, os.SEEK_END)
-        file.seek(max(file.tell() - len(_MAGIC), 0))
-        return file.read() != _MAGIC
+    """Whether a file lacks its end. Files that are still being written have other names."""
+    magic = _MAGIC.get(path.suffix)
+    if not magic:
+        return False
+    try:
+        with path.open("rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(file.tell() - len(magic), 0))
+            return file.read() != magic
+    except FileNotFoundError:
+        return False  # cleaned away meanwhile
 
 
 def _sync(path: str | Path) -> None:

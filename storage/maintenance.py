@@ -70,9 +70,15 @@ class Maintenance:
     def _tidy(self, table: Table) -> None:
         for last in (False, False, True):
             began = time.monotonic()
-            version = table.compact()
+            try:
+                version = table.compact()
+            except StoreError:
+                with self._writing.held():
+                    table.undo_cut()
+                raise
             quick = time.monotonic() - began < _BLINK
             with self._writing.held():
+                table.undo_cut()
                 # What was written meanwhile is joined again in here, while writers wait. That is nothing after a pause
                 # and little in a small table. In a large one that is written to all the time they wait in the end.
                 if quick or version == table.version() or last:

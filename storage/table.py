@@ -13,11 +13,12 @@ import pyarrow as pa
 
 from rememberer.errors import StoreError
 from storage.complaints import complain
-from storage.durability import Syncer, is_begun, mend, remove_leftovers, remove_old_versions
+from storage.durability import Syncer, is_begun, mend, remove_leftovers, remove_old_versions, set_aside
 
 _TRIES = 10
 _CACHE = 16 << 20  # bytes
 _CONFLICT = "commit conflict"
+_PASSING = (_CONFLICT, "Not found", "failed to fill whole buffer")
 _FOREVER = timedelta(days=10_000)
 _AT_ONCE = timedelta(milliseconds=2)  # LanceDB warns of 0, as other processes may read; ours read again
 
@@ -145,7 +146,10 @@ class Table:
         LanceDB removes files in the same breath as it joins others, before those are on disk: so it joins first, and
         has nothing more to join when it removes.
         """
-        self._optimize(_FOREVER)
+        try:
+            self._optimize(_FOREVER)
+        finally:
+            self.undo_cut()
         time.sleep(2 * _AT_ONCE.total_seconds())
         self._optimize(_AT_ONCE, delete_unverified=True)
         if self.versions > 1:
@@ -155,6 +159,18 @@ class Table:
             self._optimize(_AT_ONCE, delete_unverified=True)
         with complain(self._home):
             remove_leftovers(self.folder)
+
+    def undo_cut(self) -> None:
+        """Take back a write of which the disk has not got all. The caller holds the writing lock.
+
+        Raises `StoreError` when there was one: nothing of it is left then.
+        """
+        if self._syncer.cut and set_aside(self.folder, self._is_readable, self._home / "set-aside"):
+            self._opened = None
+            raise StoreError(
+                f"The disk has taken only a part of what was written to {self.folder}, as when it is full or broken. "
+                "Nothing was changed. Free some space, then try again."
+            )
 
     def purge(self) -> None:
         """Rewrite the files so that they hold nothing but the rows of now. The caller holds both locks."""
@@ -215,26 +231,34 @@ class Table:
 
     def _optimize(self, older_than: timedelta, *, delete_unverified: bool = False) -> None:
         with complain(self._home):
-            self._lance().optimize(cleanup_older_than=older_than, delete_unverified=delete_unverified)
-            self._sync()
+            try:
+                self._lance().optimize(cleanup_older_than=older_than, delete_unverified=delete_unverified)
+            finally:
+                self._sync()
 
     def _commit(self, write: Callable[[], object]) -> None:
         """Write and have it on disk."""
         with complain(self._home):
-            _again(write)
-            self._sync()
+            try:
+                _again(write)
+            finally:  # LanceDB may have stumbled over what it has just written
+                self._sync()
+                self.undo_cut()
 
     def _sync(self) -> None:
         self.versions = self._syncer.sync()
 
 
 def _again(work: Callable[[], T]) -> T:
-    """Do it again when somebody else compacted at that moment: a file was gone, or the commit came too late."""
+    """Do it again when somebody else compacted at that moment.
+
+    A file was gone, the commit came too late, or what was joined lacks its end and is being taken back.
+    """
     for attempt in range(_TRIES):
         try:
             return work()
         except (OSError, RuntimeError, ValueError) as problem:
-            passing = _CONFLICT in str(problem) or "Not found" in str(problem)
+            passing = any(words in str(problem) for words in _PASSING)
             if not passing or attempt == _TRIES - 1:
                 raise
             time.sleep(0.01 * attempt)

@@ -52,7 +52,7 @@ def _check(folder: Path, writers: int, labels: int) -> None:
         memory = memory_on(store)
         assert on_disk == memory.experiences()
         assert [each.seq for each in events] == list(range(len(events)))
-        for table in (store._log, store._experiences):
+        for table in store._tables[:-1]:
             assert max(Counter(table.read(["id"])["id"].to_pylist()).values()) == 1
     assert sum(isinstance(each.body, Labelled) for each in events) == writers * labels
     for writer in range(writers):

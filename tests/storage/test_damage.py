@@ -5,17 +5,20 @@ import os
 import resource
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from rememberer.errors import RemembererError
+from rememberer.errors import RemembererError, StoreError
+from rememberer.records import Pinned
 from storage import LanceStore
 from tests.rememberer.worlds import Corridor, Scripted, answer, begin, memory_on
-from tests.storage.conftest import ROOT
+from tests.storage.conftest import ROOT, event
 
 NOBODY = 65534
 
@@ -54,8 +57,8 @@ def _nobody() -> None:
     os.setuid(NOBODY)
 
 
-def _small_files() -> None:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+def _small_files(limit: int) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
 
 def _told(
@@ -95,23 +98,66 @@ def test_who_may_not_write_there_is_told_so(place: Path, mode: int, monkeypatch:
 def _work_on(folder: Path) -> None:
     with closing(_open(folder)) as store:
         memory = memory_on(store)
-        for number in range(12):
+        for number in range(6):
             session = begin(memory, Corridor(sign=f"{number} " * 2000), Scripted("go on"))
             answer(session, "approve")
             answer(session, "stop")
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit is Linux's")
+@pytest.mark.parametrize(
+    "limits",
+    [(6_000, 9_500, 12_800), pytest.param(range(5_000, 30_000, 500), marks=pytest.mark.nightly)],
+    ids=["some", "many"],
+)
 def test_a_limit_on_the_size_of_files_is_told_and_nothing_is_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: Sequence[int]
 ) -> None:
-    folder = tmp_path / "memory"
-    _fill(folder)
-    said = _told(_work_on, _small_files, folder, monkeypatch)
-    assert "lift the limit on the size of files (`ulimit -f`), then try again" in said
-    with closing(_open(folder)) as store:
-        memory = memory_on(store)
-        events = store.events("me")
-        assert [each.seq for each in events] == list(range(len(events)))
-        assert {each.key for each in memory.experiences()} == {each.key for each in store.experiences("me")}
+    """Wherever it hits: data, versions, what is joined in the background."""
+    said = []
+    for limit in limits:
+        folder = tmp_path / str(limit) / "memory"
+        _fill(folder)
+        with closing(_open(folder)) as store:
+            before = store.events("me")
+        said.append(_told(_work_on, partial(_small_files, limit), folder, monkeypatch))
+        with closing(_open(folder)) as store:
+            events = store.events("me")
+            assert events[: len(before)] == before
+            assert [each.seq for each in events] == list(range(len(events)))
+            if not said[-1]:
+                assert len(events) == len(before) + 6 * 7
+            memory = memory_on(store)
+            assert {each.key for each in memory.experiences()} == {each.key for each in store.experiences("me")}
         _work_on(folder)
+    refused = [each for each in said if each]
+    assert refused
+    sentences = ("lift the limit on the size of files", "taken only a part of what was written", "A file lacks its end")
+    for each in refused:
+        assert any(words in each for words in sentences)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit is Linux's")
+def test_a_write_of_which_the_disk_took_all_but_the_end_is_refused(tmp_path: Path) -> None:
+    """LanceDB takes no notice of that, and would say that it was written."""
+    told = []
+    with closing(_open(tmp_path / "memory")) as store:
+        events = store.append([event(), event()])
+        text = np.random.default_rng(1).bytes(10_000).hex()
+        for limit in range(19_500, 22_000, 100):
+            was = resource.getrlimit(resource.RLIMIT_FSIZE)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, was[1]))
+            try:
+                events += store.append([event(body=Pinned(key=f"{limit} {text}"))])
+            except StoreError as problem:
+                told.append(str(problem))
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, was)
+            assert store.events("me") == events
+            events += store.append([event()])
+    assert any("taken only a part of what was written" in each for each in told)
+    assert len(told) < 25  # some were large enough
+    with closing(_open(tmp_path / "memory")) as store:
+        assert store.events("me") == events
+        store.forget_files()
+        assert store.events("me") == events

@@ -77,7 +77,7 @@ def test_single_updates_leave_few_versions_and_little_on_disk(
         assert memory_on(store).experiences() == memory.experiences() == store.experiences("me")
         store.forget_files()
         least = store.stats()
-    tables = [(name, getattr(size, name), getattr(least, name)) for name in ("log", "experiences", "vectors")]
+    tables = [(name, getattr(size, name), getattr(least, name)) for name in ("log", "states", "values", "vectors")]
     if updates > 1000:
         with capsys.disabled():
             print(f"\n{updates} updates, versions at most and size to the least size:")
@@ -106,10 +106,10 @@ def test_the_same_pages_again_and_again_are_remembered_once(tmp_path: Path, leas
         states = {(each.state.task, each.state.observation) for each in memory.experiences()}
         assert len(memory) == len(states) == 21
         assert sum(row.visits for each in memory.experiences() for row in each.actions) == steps
-        for table, column in ((store._experiences, "payload"), (store._vectors, "text")):
+        for table, column in ((store._view.states, "payload"), (store._view.values, "id"), (store._vectors, "text")):
             rows = Counter(table.read([column])[column].to_pylist())
             assert max(rows.values()) == 1
-        assert store.stats().experiences.rows == 21
+        assert store.stats().states.rows == 21
         # What was embedded is what the world showed: tasks, pages, labels of actions.
         pages = {each.state for each in memory.experiences()}
         shown = {word for page in pages for word in (page.task, page.observation, *(a.label for a in page.actions))}
