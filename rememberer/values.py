@@ -138,6 +138,8 @@ def average(imported: list[tuple[float, int]], own: list[tuple[float, float | No
     count = sum(visits for _, visits in imported)
     if count + len(own) == 0:
         return None
+    if len(imported) == 1 and not own:
+        return imported[0][0]  # to the bit, which 3 * 0.1 / 3 is not
     if all(alpha is None for _, alpha in own):
         # fsum is exact, so the order in which values came does not show in the last bit.
         values = [*(value * visits for value, visits in imported), *(value for value, _ in own)]

@@ -4,7 +4,10 @@
 """
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -42,3 +45,21 @@ def _home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     os.environ["REMEMBERER_HOME"] = str(tmp_path_factory.mktemp("home"))
     yield
     del os.environ["REMEMBERER_HOME"]
+
+
+@pytest.fixture(scope="session")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the default encoder exported, made as the program makes it, once: it takes half a minute."""
+    folder = tmp_path_factory.mktemp("encoders")
+    command = [sys.executable, "-W", "ignore", "-m", "rememberer.onnx_export", str(folder)]
+    made = subprocess.run(command, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    assert made.stdout.strip() in map(str, folder.glob("*.onnx"))
+    assert not list(folder.glob("*.part"))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _no_export(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor for a home that is gone by then."""
+    monkeypatch.setattr("rememberer.onnx_encoder.export_in_background", lambda folder: None)

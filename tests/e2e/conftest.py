@@ -87,9 +87,9 @@ class House:
 
 
 @pytest.fixture(scope="session")
-def encoder() -> Encoder:
+def encoder(exported: Path) -> Encoder:
     """The real one, loaded once."""
-    return SentenceEncoder()
+    return SentenceEncoder(exported=exported)
 
 
 @pytest.fixture

@@ -252,6 +252,12 @@ def test_imported_values_count_as_many_targets_as_visits() -> None:
     assert (found.visits, found.origin) == (4, "episode")
 
 
+def test_an_imported_value_stays_to_the_bit_while_nothing_else_is_known() -> None:
+    log = Log()
+    log.load("a", visits=3, go=0.1)
+    assert values(Learner(log.events)) == {"a go": 0.1}
+
+
 def test_an_experience_tells_how_it_went_on() -> None:
     log = finished()
     log.pin("p2")

@@ -391,8 +391,8 @@ def official() -> Path:
 
 
 @pytest.fixture(scope="module")
-def encoder() -> SentenceEncoder:
-    return SentenceEncoder()
+def encoder(exported: Path) -> SentenceEncoder:
+    return SentenceEncoder(exported=exported)
 
 
 def _alone(memory: Memory, shop: WebShop, task: str) -> tuple[float, bool]:

@@ -26,19 +26,6 @@ TEXTS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the model, made as the program makes it."""
-    folder = tmp_path_factory.mktemp("encoders")
-    command = [sys.executable, "-W", "ignore", "-m", "rememberer.onnx_export", str(folder)]
-    made = subprocess.run(command, capture_output=True, text=True)
-    assert made.returncode == 0, made.stderr
-    (file,) = folder.glob("*.onnx")
-    assert made.stdout.strip().endswith(str(file))
-    assert not list(folder.glob("*.part"))
-    return folder
-
-
 def test_it_gives_the_same_vectors_and_the_same_nearest(exported: Path) -> None:
     with_torch, without = SentenceEncoder().encode(TEXTS), SentenceEncoder(exported=exported).encode(TEXTS)
     assert without.dtype == np.float32

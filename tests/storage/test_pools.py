@@ -373,7 +373,7 @@ def _clickables(seen: Observation) -> str:
     return "\n".join(action.text.removeprefix("click[")[:-1] for action in seen.actions)
 
 
-def test_pages_of_our_shop_come_back_as_the_very_same_states_and_are_retrieved(tmp_path: Path) -> None:
+def test_pages_of_our_shop_come_back_as_the_very_same_states_and_are_retrieved(tmp_path: Path, exported: Path) -> None:
     """With the real encoder, from a memory on disk: the past page is as like the present one as can be."""
     shop, draw = WebShop(), Random(1)
     tasks = {task.id: task.text for task in shop.tasks()}
@@ -396,7 +396,7 @@ def test_pages_of_our_shop_come_back_as_the_very_same_states_and_are_retrieved(t
     file.write_text(yaml.dump(records, Dumper=yaml.Dumper), "utf-8")
     with closing(open_store(tmp_path / "memory")) as store:
         assert import_pool(store, "me", file).experiences == len(states) == 10
-        memory = Memory(store, "me", SentenceEncoder())
+        memory = Memory(store, "me", SentenceEncoder(exported=exported))
         memory.embed()
         assert {each.key for each in memory.experiences()} == {state.key for state in states}
         for state in states:
