@@ -37,12 +37,17 @@ class Figures:
         print(f"{what:52} {size:9,} {ms:10.2f} {limit:10.2f} {ms / limit:7.2f}", flush=True)
 
     def save(self) -> None:
-        """Write them to docs/benchmarks, for `python -m benchmarks.chart`."""
+        """Write them to docs/benchmarks, for `python -m benchmarks.chart`; what else was measured there stays."""
         FOLDER.mkdir(parents=True, exist_ok=True)
-        with (FOLDER / f"{self._name}.csv").open("w", newline="") as file:
-            rows = csv.DictWriter(file, list(Figure.__annotations__), lineterminator="\n")
-            rows.writeheader()
-            rows.writerows(map(asdict, self._rows))
+        path, rows = FOLDER / f"{self._name}.csv", {}
+        if path.exists():
+            with path.open(newline="") as file:
+                rows = {(row["what"], int(row["size"])): row for row in csv.DictReader(file)}
+        rows |= {(each.what, each.size): asdict(each) for each in self._rows}
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(Figure.__annotations__), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows[key] for key in sorted(rows))
 
 
 def ms(work: Callable[[], object], count: int = 1, clock: Callable[[], float] = time.perf_counter) -> list[float]:
