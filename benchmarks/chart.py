@@ -30,7 +30,14 @@ def draw(path: Path) -> None:
             axes.plot(sizes, limits, linestyle=":", linewidth=1, color=line.get_color())
     axes.set(xscale="log", yscale="log", xlabel="experiences", ylabel="ms (median)", title=path.stem.replace("_", " "))
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+    axes.legend(
+        title="dotted: its limit",
+        fontsize=7,
+        title_fontsize=7,
+        frameon=False,
+        loc="center left",
+        bbox_to_anchor=(1, 0.5),
+    )
     figure.savefig(path.with_suffix(".png"), dpi=90, bbox_inches="tight")
     pyplot.close(figure)
 
