@@ -16,12 +16,22 @@ from app.settings import Settings
 from app.view import Card, News, Recollection, View, card_of
 from rememberer import records
 from rememberer.approval import Approver, Auto, Confidence, Human
-from rememberer.errors import AlreadyAnswered, Cancelled, RemembererError, SessionError, UnknownExperience
+from rememberer.errors import (
+    AlreadyAnswered,
+    Cancelled,
+    RemembererError,
+    SessionError,
+    StoreError,
+    UnknownExperience,
+)
 from rememberer.memory import Memory
 from rememberer.policy import Policy
 from rememberer.records import Change, Decision, DecisionKind, Observed, Recalled
 from rememberer.session import Outcome, Session
 from rememberer.transcript import Transcript
+
+Opened = Callable[[], tuple[Memory, Mapping[str, Policy]]]
+"""Opens a memory; who can propose from it, by name. Raises `StoreError`."""
 
 STREAM_SECONDS = 0.25
 """At most that often the windows are told of a model's new words."""
@@ -32,10 +42,12 @@ log = logging.getLogger(__name__)
 class Desk:
     """One user's desk. All methods may be called from any thread; those that start work return before it is done."""
 
-    def __init__(self, memory: Memory, policies: Mapping[str, Policy], policy: str, settings: Settings) -> None:
-        """Put the last open task back on the table, or else the last one, to look at and to reward."""
-        self.memory = memory
-        self.policies = policies
+    def __init__(self, user: str, opened: Opened, policy: str, settings: Settings) -> None:
+        """Open the memory by calling `opened`, in a thread: a large one takes a while. See `open`."""
+        self.user = user
+        self._opened = opened
+        self._memory: Memory | None = None
+        self.policies: Mapping[str, Policy] = {}
         self._settings = settings
         self._policy = policy
         self._session: Session | None = None
@@ -47,27 +59,43 @@ class Desk:
         self._job = 0
         """Number of the work under way; work that is not the last one any more says nothing."""
         self._moved = threading.Condition(threading.RLock())
-        episodes = memory.episodes()
-        last = next((each for each in reversed(episodes) if not each.ended), episodes[-1] if episodes else None)
-        if last:
-            self._begin("opening", lambda job: self._resume(job, last.id))
+        self.open()
+
+    def open(self) -> None:
+        """Open the memory unless it is open or on the way; again, where that failed before.
+
+        Then the last open task comes back on the table, or else the last one, to look at and to reward.
+        """
+        with self._moved:
+            if self._memory is None and self._status != "reading":
+                self._begin("reading", self._read)
+
+    @property
+    def memory(self) -> Memory:
+        """The user's memory, waited for while it is being opened. Raises `StoreError` when it could not be."""
+        with self._moved:
+            self._moved.wait_for(lambda: self._status != "reading")
+            if self._memory is None:
+                raise StoreError(self._error)
+            return self._memory
 
     def view(self) -> View:
         """What is on the table now."""
         with self._moved:
+            memory = self._memory
             transcript = self._session.transcript if self._session else None
             if transcript and transcript.ended and self._status == "waiting":
                 self._status = "done"  # another process has ended it
             return View(
                 version=self._version,
-                user=self.memory.user,
+                user=self.user,
                 status=self._status,
                 transcript=transcript,
-                labels=self.memory.labels(transcript.episode) if transcript else {},
+                labels=memory.labels(transcript.episode) if memory and transcript else {},
                 recalled=self._recalled(transcript),
-                memories=len(self.memory),
+                memories=len(memory) if memory else 0,
                 policy=self._policy,
-                policies=tuple(self.policies),
+                policies=tuple(self.policies) or (self._policy,),
                 news=self._news,
                 error=self._error,
                 draft=self._draft,
@@ -81,6 +109,8 @@ class Desk:
     def start(self, env: str, task_id: str, *, seed: int = 0) -> None:
         """Leave the open task, if any, and begin another. Raises `SessionError` while one is being opened."""
         with self._moved:
+            if self._memory is None:
+                raise SessionError(self._error or "Your memory is just being opened. Wait a moment.")
             if self._status == "opening":
                 raise SessionError("A task is just being opened. Wait a moment.")
             self.stop()
@@ -220,16 +250,27 @@ class Desk:
         except RemembererError as problem:
             error = str(problem)
         except Exception as problem:
-            log.exception("Work on the desk of %s failed", self.memory.user)
+            log.exception("Work on the desk of %s failed", self.user)
             error = (
                 f"Something went wrong that nobody foresaw ({type(problem).__name__}). Your task is kept; try again."
             )
         with self._moved:
             if job == self._job:
                 session = self._session
-                self._status = "empty" if session is None else "done" if session.ended else "waiting"
+                closed = "shut" if self._memory is None else "empty"
+                self._status = closed if session is None else "done" if session.ended else "waiting"
                 self._error, self._draft = error, ""
                 self._changed()
+
+    def _read(self, job: int) -> None:
+        memory, policies = self._opened()
+        episodes = memory.episodes()
+        last = next((each for each in reversed(episodes) if not each.ended), episodes[-1] if episodes else None)
+        with self._moved:
+            self._memory, self.policies = memory, policies
+            self._tell_status("opening" if last else "empty")
+        if last:
+            self._resume(job, last.id)
 
     def _open(self, job: int, env: str, task_id: str, seed: int) -> None:
         policy = self.policies[self._policy]

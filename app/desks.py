@@ -1,7 +1,7 @@
 """The desks of everybody who uses this server: one a user, made when they first come, kept while the server runs."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import envs
@@ -10,6 +10,8 @@ from app.opening import open_memory
 from app.policies import Policies
 from app.settings import Settings
 from rememberer.embedding import Encoder
+from rememberer.memory import Memory
+from rememberer.policy import Policy
 from rememberer.store import Store
 
 
@@ -26,13 +28,15 @@ class Desks:
         self._desks: dict[str, Desk] = {}
 
     def of(self, user: str) -> Desk:
-        """The desk of a user. Raises `StoreError` when their memory cannot be read."""
+        """The desk of a user. Returns at once; their memory may still be being opened."""
         with self._lock:
             if user not in self._desks:
-                memory = open_memory(self._store, self.settings, user, self._encoder)
-                named = self._policies.of(memory.encoder)
-                self._desks[user] = Desk(memory, named, self._policies.default, self.settings)
+                self._desks[user] = Desk(user, lambda: self._open(user), self._policies.default, self.settings)
             return self._desks[user]
+
+    def _open(self, user: str) -> tuple[Memory, Mapping[str, Policy]]:
+        memory = open_memory(self._store, self.settings, user, self._encoder)
+        return memory, self._policies.of(memory.encoder)
 
     def tasks(self, env: str) -> Sequence[envs.Task]:
         """All tasks of a world. Raises `EnvError`."""

@@ -1,10 +1,12 @@
 """Serves the page. Everything slow is loaded after it is there."""
 
+import importlib
 import logging
 import os
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from app.settings import Settings
@@ -42,6 +44,7 @@ def serve(settings: Settings) -> None:
     encoder = open_encoder(settings)
     desks = Desks(settings, store, encoder)
     try:
+        desks.of(settings.user)  # begins to open their memory
         app = build(desks, lambda request: settings.user)
         threading.Thread(target=_warm_up, args=(desks, encoder), name="warm-up", daemon=True).start()
         host, port = listening.getsockname()[:2]
@@ -64,6 +67,9 @@ def build(desks: "Desks", user_of: "Callable[[Request], str | None]") -> "FastAP
     from app.ui.page import HERE, page
     from app.ui.theme import theme
 
+    with suppress(ImportError):
+        # Where it is installed Gradio imports it in every event, and two that do so at once get half of it.
+        importlib.import_module("matplotlib")
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     host = desks.settings.host
     if host in LOOPBACK:

@@ -37,7 +37,8 @@ class View:
     version: int
     user: str
     status: str
-    """`empty` (no task), `opening`, `thinking`, `running` (by itself), `waiting` (for the person), `done`."""
+    """`reading` (the memory is being opened), `shut` (it could not be), `empty` (no task), `opening` (a task),
+    `thinking`, `running` (by itself), `waiting` (for the person), `done`."""
     transcript: Transcript | None
     labels: Mapping[int, float]
     recalled: tuple[Recollection, ...]
@@ -51,7 +52,7 @@ class View:
 
     @property
     def busy(self) -> bool:
-        return self.status in ("opening", "thinking", "running")
+        return self.status in ("reading", "opening", "thinking", "running")
 
     @property
     def card(self) -> Card:

@@ -8,6 +8,13 @@ from rememberer.transcript import Turn
 SHOWN_TURNS = 15
 """Older turns are folded away: a browser is slow on long pages."""
 
+UNTOLD = {
+    "reading": "Opening your memory…",
+    "shut": "Your memory could not be opened. Below it says why; load the page again to have it tried again.",
+    "empty": "No task yet. Choose one under New task.",
+}
+"""What is said where there is no conversation."""
+
 DECIDED = {"approve": "Approved", "choose": "Chose", "override": "Did instead"}
 BY = {"auto": "Ran by itself", "confidence": "Ran by itself, being sure"}
 
@@ -16,7 +23,7 @@ def conversation(view: View) -> str:
     """The conversation of the task on the table; what the world shows now is open, what it showed before is folded."""
     transcript = view.transcript
     if not transcript:
-        said = "Opening…" if view.busy else "No task yet. Choose one under New task."
+        said = UNTOLD.get(view.status, "Opening…")
         return f'<div class="chat" role="log" aria-label="Conversation"><p class="muted empty">{said}</p></div>'
     turns = transcript.turns
     folded = max(len(turns) - SHOWN_TURNS, 0)

@@ -1,5 +1,6 @@
 """The Memory tab: all experiences, page by page, to search, to open, to forget."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import gradio as gr
@@ -60,9 +61,18 @@ class MemoryTab:
         self.delete.click(lambda: (gr.Button(visible=False), gr.Button(visible=True)), None, opened[2:], **quick)
         self.really.click(self._forget, [self.key, *self.inputs], [*self.outputs, *opened], **EVENT)
 
+    def show(self, search: str, first: int, request: gr.Request) -> Iterator[tuple[Any, ...]]:
+        """What the tab shows when it is chosen: the page that it showed before, once the memory is open."""
+        if desk_of(self._desks, request).view().status == "reading":
+            yield gr.skip(), _status("Opening your memory…"), gr.skip(), gr.skip(), gr.skip()
+        yield self.list(search, first, request)
+
     def list(self, search: str, first: int, request: gr.Request) -> tuple[Any, ...]:
         """A page of the experiences that have all words of `search`, last changed first, from number `first` on."""
-        memory = desk_of(self._desks, request).memory
+        try:
+            memory = desk_of(self._desks, request).memory
+        except RemembererError as problem:
+            return gr.skip(), _status(str(problem)), gr.skip(), gr.skip(), gr.skip()
         words = search.split()
         page = memory.page(words=words, offset=first, limit=ROWS)
         if first and first >= page.total:  # the last ones were forgotten meanwhile
@@ -74,7 +84,7 @@ class MemoryTab:
         several = page.total > ROWS
         return (
             gr.Dataframe(value=[_row(each) for each in page.experiences]),
-            f'<p class="muted" role="status">{told}</p>',
+            _status(told),
             first,
             gr.Button(visible=several, interactive=first > 0),
             gr.Button(visible=several, interactive=first + ROWS < page.total),
@@ -107,6 +117,10 @@ class MemoryTab:
             said = str(problem)
         told = f'<p class="news" role="status">{render.esc(said)}</p>'
         return *self.list(search, first, request), "", told, gr.Button(visible=False), gr.Button(visible=False)
+
+
+def _status(told: str) -> str:
+    return f'<p class="muted" role="status">{render.esc(told)}</p>'
 
 
 def _row(known: Experience) -> list[str]:

@@ -35,9 +35,13 @@ def page(desks: Desks) -> gr.Blocks:
             first: dict[Any, Any] = dict(
                 zip([new.split, new.goal], new.goals(new.world.value, new.split.value), strict=True)
             )
-            if desk.view().status == "empty":
-                first[tabs] = gr.Tabs(selected="new")
+            desk.open()
+            reading = True
             for update in follow(desk, Shown(), play.render):
+                if reading and (status := desk.view().status) != "reading":
+                    reading = False
+                    if status == "empty":
+                        first[tabs] = gr.Tabs(selected="new")
                 yield update | first
                 first = {}
 
@@ -49,5 +53,5 @@ def page(desks: Desks) -> gr.Blocks:
 
         blocks.load(load, None, [*play.outputs, tabs, new.split, new.goal], **EVENT)
         gr.Timer(LOOK_SECONDS).tick(look, [play.shown], play.outputs, **EVENT)
-        memory_tab.select(memory.list, memory.inputs, memory.outputs, **EVENT | {"queue": False})
+        memory_tab.select(memory.show, memory.inputs, memory.outputs, **EVENT)
     return blocks

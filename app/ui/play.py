@@ -97,6 +97,7 @@ class PlayTab:
         picked = candidates[shown.picked] if shown.picked < len(candidates) else None
         done = [(f"Reward step {step}", step) for step in range(1, len(transcript.actions) + 1)] if transcript else []
         can_answer = is_open and not view.busy
+        can_stop = view.busy and view.status not in render.BEFORE
         if picked:
             told = f"Approve: {' '.join(render.shown_label(picked).split())}"
         else:
@@ -109,13 +110,14 @@ class PlayTab:
             self.memories: render.memories(view),
             self.news: render.news(view, shown.error),
             self.approve: gr.Button(
-                told if view.status != "empty" else "No task yet", interactive=can_answer and bool(picked)
+                told if view.status not in ("empty", *render.BEFORE) else "No task yet",
+                interactive=can_answer and bool(picked),
             ),
             self.override: gr.Textbox(interactive=is_open),
             self.step: gr.Dropdown(choices=done or [("Reward…", 0)], value=shown.rewarded, interactive=bool(done)),
             self.reward: gr.Radio(value=view.labels.get(shown.rewarded), interactive=bool(done)),
-            self.auto: gr.Button(interactive=can_answer, visible=not view.busy),
-            self.stop: gr.Button(visible=view.busy),
+            self.auto: gr.Button(interactive=can_answer, visible=not can_stop),
+            self.stop: gr.Button(visible=can_stop),
             self.reject: gr.Button("Propose others" if candidates else "Propose again", interactive=can_answer),
             self.hint: gr.Textbox(interactive=can_answer),
             self.policy: gr.Dropdown(

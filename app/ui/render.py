@@ -9,6 +9,8 @@ from app.view import NO_CARD, Card, News, View
 from rememberer.records import ActionValue, Candidate, Change, Experience, LearningSettings, Recalled, State
 
 STATUS = {
+    "reading": ("opening your memory", "run"),
+    "shut": ("memory not open", "wait"),
     "empty": ("no task", ""),
     "opening": ("opening", "run"),
     "thinking": ("thinking", "run"),
@@ -16,6 +18,11 @@ STATUS = {
     "waiting": ("waiting for you", "wait"),
     "done": ("done", "ok"),
 }
+BEFORE = {
+    "reading": "Your memory is being opened. A large one takes a while.",
+    "shut": "Nothing can be done before your memory is open.",
+}
+"""What is said instead of a card before the memory is open."""
 SHOWN_ROWS = 6
 """Rows of an experience's table on its card; the Memory tab has them all."""
 
@@ -88,7 +95,8 @@ def candidates(view: View, picked: int) -> str:
     """The card of candidates, one of them picked."""
     turn = view.transcript.turn if view.transcript else None
     if not turn or (view.transcript and view.transcript.ended):
-        said = "This task is over. Reward any of its steps, or start a new one." if turn else "Start a task first."
+        before = BEFORE.get(view.status, "Start a task first.")
+        said = "This task is over. Reward any of its steps, or start a new one." if turn else before
         return _card("Next action", "", f'<p class="muted">{said}</p>')
     if not turn.waiting:
         said = "Thinking…" if view.busy else "Nothing is proposed. Type an action, or ask again."
@@ -152,7 +160,8 @@ def memories(view: View) -> str:
     title = "What the agent remembers"
     turn = view.transcript.turn if view.transcript else None
     if not turn or not turn.waiting:
-        return _card(title, f"{view.memories} experiences", "")
+        known = "" if view.status in BEFORE else f"{view.memories:,} experiences"
+        return _card(title, known, "")
     if not any(each.recalled.used for each in view.recalled):
         empty = '<p class="muted" id="nothing-similar">No similar experience.</p>'
     else:
@@ -162,7 +171,7 @@ def memories(view: View) -> str:
         for place, each in enumerate(view.recalled)
         if each.known
     )
-    return _card(title, f"{len(view.recalled)} nearest of {view.memories}", empty + cards)
+    return _card(title, f"{len(view.recalled)} nearest of {view.memories:,}", empty + cards)
 
 
 def _memory(recalled: Recalled, known: Experience, made_of: MadeOf, is_open: bool) -> str:

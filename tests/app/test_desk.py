@@ -1,5 +1,6 @@
 """One person's desk: what several windows and a worker thread do to it at once."""
 
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 from app.desk import Desk
 from app.settings import Settings, load_settings
-from rememberer.errors import AlreadyAnswered, ModelError, NotAvailable, SessionError
+from rememberer.errors import AlreadyAnswered, ModelError, NotAvailable, SessionError, StoreError
 from rememberer.memory import Memory
 from rememberer.policy import Retrieved, Situation
 from rememberer.records import Candidate, Proposal
@@ -54,7 +55,8 @@ def desk_on(policy: First, settings: Settings) -> Iterator[Callable[[InMemorySto
 
     def make(store: InMemoryStore) -> Desk:
         memory = Memory(store, "me", WordEncoder())
-        desks.append(Desk(memory, {"first": policy, "other": First()}, "first", settings))
+        desks.append(Desk("me", lambda: (memory, {"first": policy, "other": First()}), "first", settings))
+        assert desks[-1].memory is memory  # which waits until it is open
         return desks[-1]
 
     yield make
@@ -250,3 +252,47 @@ def test_the_last_task_is_back_on_the_desk(desk_on: Callable[[InMemoryStore], De
     until(again, "done" if ended else "waiting")
     assert again.view().card == before.card
     assert kinds(again) == written
+
+
+def test_a_desk_is_there_before_its_memory_and_says_so(settings: Settings, policy: First) -> None:
+    gate = threading.Event()
+    store = InMemoryStore()
+
+    def opened() -> tuple[Memory, dict[str, First]]:
+        assert gate.wait(20)
+        return Memory(store, "me", WordEncoder()), {"first": policy}
+
+    desk = Desk("me", opened, "first", settings)
+    view = desk.view()
+    assert (view.status, view.user, view.memories, view.policies, view.busy) == ("reading", "me", 0, ("first",), True)
+    with pytest.raises(SessionError, match=r"Your memory is just being opened\. Wait a moment"):
+        desk.start("webshop", TASK)
+    gate.set()
+    assert len(desk.memory) == 0
+    until(desk, "empty")
+    desk.start("webshop", TASK)
+    until(desk, "waiting")
+    desk.close()
+
+
+def test_a_memory_that_cannot_be_opened_is_told_and_tried_again(settings: Settings, policy: First) -> None:
+    tries = iter([StoreError("The disk is full."), ValueError("nobody foresaw this"), None])
+
+    def opened() -> tuple[Memory, dict[str, First]]:
+        if problem := next(tries):
+            raise problem
+        return Memory(InMemoryStore(), "me", WordEncoder()), {"first": policy}
+
+    desk = Desk("me", opened, "first", settings)
+    for words in ("The disk is full.", "Something went wrong that nobody foresaw (ValueError)"):
+        until(desk, "shut")
+        assert desk.view().error.startswith(words)
+        assert not desk.view().busy
+        with pytest.raises(StoreError, match=re.escape(words)):
+            assert desk.memory
+        with pytest.raises(SessionError, match=re.escape(words)):
+            desk.start("webshop", TASK)
+        desk.open()
+    until(desk, "empty")
+    assert desk.view().error == ""
+    desk.close()
