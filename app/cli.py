@@ -3,6 +3,7 @@
 import os
 import sys
 import traceback
+from contextlib import closing
 from datetime import datetime
 from importlib.metadata import version
 from io import TextIOWrapper
@@ -15,7 +16,7 @@ from app.history_cli import history
 from app.memory_cli import memory
 from app.options import Home, User
 from app.settings import load_settings
-from app.terminal import HungUp, complain
+from app.terminal import HungUp, complain, say
 from rememberer.errors import RemembererError
 
 cli = typer.Typer(
@@ -26,6 +27,9 @@ cli = typer.Typer(
 )
 memory.add_typer(history)
 cli.add_typer(memory, name="memory")
+
+ROUNDS = 3
+"""How often the doctor mends and looks again: where the log was out of order, the rest can be judged only after."""
 
 World = Annotated[str, typer.Option("--env", help="The world: see `rememberer envs`.")]
 Data = Annotated[Path | None, typer.Option(help="Folder with the official WebShop files.")]
@@ -106,6 +110,27 @@ def envs(data: Data = None) -> None:
         )
         print(f"{name:12} {counts}; {world.step_limit} steps at most")
         world.close()
+
+
+@cli.command(epilog="Example: rememberer doctor --fix")
+def doctor(
+    fix: Annotated[bool, typer.Option("--fix", help="Repair what can be repaired.")] = False, home: Home = None
+) -> None:
+    """Look the memory of all users over: sizes, order, and whether all is as the log says. Ends with 1 if it is not."""
+    from app.opening import open_store
+    from storage.doctor import examine, mend
+
+    with closing(open_store(load_settings(home=home))) as store:
+        found = examine(store, say)
+        for _ in range(ROUNDS if fix else 0):
+            if any(each.mend for each in found):
+                say(*(f"- {each.text}" for each in found))
+                mend(store, found, say)
+                found = examine(store, lambda told: None)
+    say(*([f"- {each.text}" for each in found] or ["Nothing to mend."]))
+    if any(each.mend for each in found):
+        say("To have it repaired: rememberer doctor --fix")
+    raise typer.Exit(1 if found else 0)
 
 
 def main() -> None:

@@ -110,6 +110,15 @@ class Table:
 
         self._commit(merge)
 
+    def replace_rows(self, where: str, rows: pa.Table) -> None:
+        """Put `rows` in place of those that `where` finds, in one commit that rewrites the whole table."""
+
+        def write() -> None:
+            others = self._lance().search().where(f"NOT ({where})").to_arrow()
+            self._lance().add(pa.concat_tables([others.select(rows.column_names), rows]), mode="overwrite")
+
+        self._commit(write)
+
     def delete(self, where: str) -> None:
         """Delete rows in one commit, if there is a table. `where` as in `read`."""
         if is_begun(self.folder):

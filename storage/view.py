@@ -95,7 +95,7 @@ class View:
 
     def experiences(self, user: str) -> list[Experience]:
         """See `Store.experiences`."""
-        return sorted(self._joined(_of(fingerprint(user))).values(), key=lambda each: (each.created, each.key))
+        return sorted(self.read(_of(fingerprint(user))).values(), key=lambda each: (each.created, each.key))
 
     def page(self, user: str, words: Iterable[str], key: str, offset: int, limit: int) -> Page:
         """See `Store.page`. Of all rows only columns are read; only those on the page become experiences."""
@@ -108,8 +108,14 @@ class View:
         order = [("updated", "descending"), ("id", "ascending")]
         first = pc.select_k_unstable(found, min(offset + limit, found.num_rows), order)
         ids = found["id"].take(first)[offset:].to_pylist()
-        there = self._joined(among(ids)) if ids else {}
+        there = self.read(among(ids)) if ids else {}
         return Page([there[id] for id in ids if id in there], found.num_rows)
+
+    def read(self, where: str) -> dict[str, Experience]:
+        """Experiences by row id. Where one of the two rows is lost, it is none."""
+        states, values = (_payloads(table.read(["id", "payload"], where)) for table in (self.states, self.values))
+        ids = [id for id in values if id in states]
+        return dict(zip(ids, records(Experience, (_whole(states[id], values[id]) for id in ids)), strict=True))
 
     def _seq(self, who: str) -> int:
         seqs = self.values.read(["seq"], f"id = '{who}'")["seq"].to_pylist()
@@ -118,12 +124,6 @@ class View:
     def _drop_all(self, who: str) -> None:
         self.values.delete(f"{_of(who)} OR id = '{who}'")
         self.states.delete(_of(who))
-
-    def _joined(self, where: str) -> dict[str, Experience]:
-        """Experiences by row id. Where one of the two rows is lost, it is none."""
-        states, values = (_payloads(table.read(["id", "payload"], where)) for table in (self.states, self.values))
-        ids = [id for id in values if id in states]
-        return dict(zip(ids, records(Experience, (_whole(states[id], values[id]) for id in ids)), strict=True))
 
 
 def among(ids: Iterable[str]) -> str:

@@ -3,10 +3,13 @@
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from app.opening import open_store
+from app.settings import load_settings
 from tests.app.conftest import Run
 
 MEMORY = ("stats", "list", "show", "export", "import", "rebuild", "at", "episodes", "quarantine")
@@ -15,9 +18,9 @@ MEMORY = ("stats", "list", "show", "export", "import", "rebuild", "at", "episode
 def test_every_command_has_help_with_an_example(run: Run) -> None:
     code, out, _ = run("--help")
     assert code == 0
-    for command in ("serve", "play", "envs", "memory"):
+    for command in ("serve", "play", "envs", "doctor", "memory"):
         assert command in out
-    commands = [["serve"], ["play"], ["envs"]]
+    commands = [["serve"], ["play"], ["envs"], ["doctor"]]
     commands += [["memory", each] for each in MEMORY]
     for each in commands:
         code, out, _ = run(*each, "--help")
@@ -208,3 +211,27 @@ def test_who_stops_reading_ends_it_quietly(run: Run, unbuffered: str) -> None:
         listing.stdout.close()
         assert listing.stderr.read() == ""
     assert listing.returncode == 0
+
+
+def test_the_doctor_reports_and_mends(run: Run, tmp_path: Path) -> None:
+    assert run("doctor")[1].endswith("Nothing to mend.\n")
+    run("play", "--own", "a red scarf", typed=("", "+", "s"))
+    code, out, _ = run("doctor")
+    assert code == 0
+    assert "me: events 8, experiences 1" in out
+    assert out.endswith("Nothing to mend.\n")
+    with closing(open_store(load_settings())) as store:
+        store.drop_experiences("me")
+    code, out, _ = run("doctor")
+    assert code == 1
+    lines = out.splitlines()
+    assert lines[-2].startswith("- me: experiences that the view has not as the log has them: 1 (")
+    assert lines[-1] == "To have it repaired: rememberer doctor --fix"
+    code, out, _ = run("doctor", "--fix")
+    assert code == 0
+    assert out.splitlines()[-3:] == [
+        "me: made the view anew from the log.",
+        "Compacted all tables.",
+        "Nothing to mend.",
+    ]
+    assert run("doctor")[0] == 0

@@ -148,6 +148,7 @@ def test_stop_ends_a_long_thought_and_nothing_comes_of_it_later(
     shop = house()
     slow = Slow()
     desk = shop.desks.of("me")
+    assert len(desk.memory) == 0  # it is open now
     desk.policies = {**desk.policies, "slow": slow}
     page = visit(shop)
     acts.start_task(page)
