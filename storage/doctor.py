@@ -114,7 +114,7 @@ def _derived(store: LanceStore, user: str, tell: Callable[[str], None]) -> Itera
     """The view and the embeddings of a user against their log."""
     events = store.events(user)
     learner = Learner(events)
-    keys = {fingerprint(user, state.key): state.key for state, _ in learner.states()}
+    keys = {fingerprint(user, state.key): state.key for state in learner.states()}
     tell(f"{user}: events {len(events):,}, experiences {len(keys):,}")
     mend = partial(_rebuild_view, store, user)
     where = f"user = '{fingerprint(user)}'"
@@ -127,7 +127,7 @@ def _derived(store: LanceStore, user: str, tell: Callable[[str], None]) -> Itera
     if wrong := _differing(store, user, learner, keys, tell):
         with store.alone():  # what others wrote meanwhile is no finding
             learner.apply(store.events(user, after=events[-1].seq))
-            keys |= {fingerprint(user, state.key): state.key for state, _ in learner.states(learner.touched())}
+            keys |= {fingerprint(user, each.key): each.key for each in learner.experiences(learner.touched())}
             again = {fingerprint(user, key) for key in learner.touched()} | wrong.keys()
             wrong = _differing(store, user, learner, {id: key for id, key in keys.items() if id in again}, tell)
     if strange := {*values} - keys.keys():
