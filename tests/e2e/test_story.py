@@ -73,7 +73,7 @@ def test_a_first_visit(house: Callable[..., House], visit: Callable[..., Page], 
     page.reload()
     acts.waiting(page, 2)
     assert acts.card(page) == card
-    assert page.locator("#chat").inner_text() == said
+    expect(page.locator("#chat")).to_have_text(said, use_inner_text=True)
     assert shop.memory().experiences() == known
     page.get_by_role("tab", name="Memory").click()
     expect(page.locator("#count")).to_have_text(f"{len(known)} experiences")
