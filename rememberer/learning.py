@@ -19,7 +19,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from heapq import heappop, heappush
-from itertools import takewhile
 from math import fsum, inf
 from random import Random
 from typing import Literal
@@ -58,10 +57,8 @@ from rememberer.values import (
     Transition,
 )
 
-
-def until(events: Iterable[Event], time: datetime) -> Iterator[Event]:
-    """The beginning of a log: all up to the first event that is later than `time`."""
-    return takewhile(lambda event: event.time <= time, events)
+_MADE = 10_000
+"""Experiences that are kept ready at most."""
 
 
 class Learner:
@@ -86,6 +83,8 @@ class Learner:
         self._before: dict[tuple[str, str], tuple[float | None, int]] | None = None
         """What the values were that are moving; None: nobody wants to know."""
         self._touched: dict[str, None] = {}
+        self._made: dict[str, Experience] = {}
+        """What was asked for by key, until it is touched."""
         self._apply(events)
 
     def apply(self, events: Iterable[Event]) -> list[Change]:
@@ -106,7 +105,10 @@ class Learner:
     def experiences(self, keys: Iterable[str] | None = None) -> Iterator[Experience]:
         """Experiences by key (all, oldest first, when None). Keys without anything known are left out."""
         for key, record in self._known(keys):
-            yield record.experience(key in self._pinned, self._limit)
+            made = self._made.get(key) or record.experience(key in self._pinned, self._limit)
+            if keys is not None:
+                self._made[key] = made
+            yield made
 
     def counts(self, keys: Iterable[str] | None = None) -> Iterator[tuple[State, int]]:
         """The states of these experiences, and how often their actions were executed. Quicker than `experiences`."""
@@ -178,6 +180,8 @@ class Learner:
             self._fold(event)
         for episode in self._open.values():
             self._follow_frontier(episode)
+        for key in self._touched if len(self._made) < _MADE else list(self._made):
+            self._made.pop(key, None)
 
     def _known(self, keys: Iterable[str] | None) -> Iterator[tuple[str, Entry]]:
         for key in list(self._records) if keys is None else keys:

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from itertools import takewhile
 from typing import Literal
 
 import envs
@@ -21,7 +22,7 @@ from rememberer.errors import (
     WrongStore,
 )
 from rememberer.forgetting import ends_after, quoting, redact, refuse_open, texts_of
-from rememberer.learning import Learner, until
+from rememberer.learning import Learner
 from rememberer.policy import Retrieved
 from rememberer.records import (
     Body,
@@ -175,7 +176,7 @@ class Memory:
 
         Reads the store; writes nothing. A clock that was set back tells nothing: what the log has first came first.
         """
-        return Learner(until(self.store.events(self.user), time))
+        return Learner(takewhile(lambda event: event.time <= time, self.store.events(self.user)))
 
     def episodes(self) -> list[EpisodeTrace]:
         """All episodes, oldest first."""

@@ -67,6 +67,7 @@ def test_what_was_touched_is_all_that_a_copy_of_the_table_needs(log: list[Event]
         copy = {key: each for key, each in copy.items() if key not in touched}
         copy |= {each.key: each for each in learner.experiences(touched)}
         assert {each.key: each for each in learner.experiences()} == copy
+        assert {each.key: each for each in learner.experiences(list(copy))} == copy
 
 
 @patient
