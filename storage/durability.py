@@ -19,6 +19,10 @@ _MAGIC = {".lance": b"LANC", ".manifest": b"LANC", ".arrow": b"ARROW1"}
 _AT_MOST = 2  # versions to set aside: one writer and one who compacts can be under way. More is another damage
 
 
+class Damaged(StoreError):
+    """Raised for a table that has lost more than an interrupted write can have left undone."""
+
+
 class Syncer:
     """Syncs what a table's folder has got since the last time."""
 
@@ -85,7 +89,7 @@ def set_aside(folder: Path, readable: Callable[[], bool], aside: Path) -> list[P
         if len(manifests) == 1 or len(moved) == _AT_MOST:
             for kept, place in moved:
                 kept.replace(place)
-            raise StoreError(
+            raise Damaged(
                 f"The table in {folder} is damaged beyond its newest versions, so nothing was changed. "
                 "Restore the folder from a backup, or import an export into a new one."
             )

@@ -15,7 +15,7 @@ from rememberer.records import Event, Experience
 from rememberer.store import Page, Vector
 from storage import opening
 from storage.complaints import complain
-from storage.durability import write_durably
+from storage.durability import Damaged, write_durably
 from storage.locks import Lock
 from storage.maintenance import Maintenance
 from storage.migrations import migrate
@@ -64,8 +64,7 @@ class LanceStore:
         self._view = View(states, values)
         with self._owner.held(), self._writing.held():
             identity = opening.identify(self.path, embedding_model, reembed)
-            for table in self._tables:
-                table.mend()
+            self._mend()
             if identity.embedding_model != embedding_model:
                 self._vectors.drop()
                 identity = identity.model_copy(update={"embedding_model": embedding_model})
@@ -245,6 +244,18 @@ class LanceStore:
     def _half_forgotten(self) -> list[str]:
         """Lines of a user's fingerprint and the `seq` of the record of what they forgot."""
         return self._unforgotten.read_text("utf-8").splitlines(keepends=True) if self._unforgotten.exists() else []
+
+    def _mend(self) -> None:
+        """Set aside what a power cut has torn. A damaged table is made anew where the log has all that it held."""
+        self._log.mend()
+        for tables in ((self._view.states, self._view.values), (self._vectors,)):
+            try:
+                for table in tables:
+                    table.mend()
+            except Damaged as problem:
+                log.warning("%s It is made again from the log.", problem)
+                for table in tables:
+                    table.drop()
 
     def _purge(self) -> None:
         for line in self._half_forgotten():

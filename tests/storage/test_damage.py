@@ -1,5 +1,6 @@
 """Folders, files and rights that are not as they should be: a sentence that says what to do, and nothing made worse."""
 
+import logging
 import multiprocessing
 import os
 import resource
@@ -15,7 +16,9 @@ import numpy as np
 import pytest
 
 from rememberer.errors import RemembererError, StoreError
+from rememberer.memory import Memory
 from rememberer.records import Pinned
+from rememberer.session import Session
 from storage import LanceStore
 from tests.rememberer.worlds import Corridor, Scripted, answer, begin, memory_on
 from tests.storage.conftest import ROOT, event
@@ -51,6 +54,42 @@ def _as_somebody(work: Callable[[Path], None], limit: Callable[[], None], folder
         told.send(str(problem))
     except BaseException as problem:
         told.send(f"unforeseen: {problem!r}")
+
+
+@pytest.mark.parametrize("name", ["states", "values", "vectors"])
+@pytest.mark.parametrize("what", ["data/*.lance", "_versions/*.manifest"])
+def test_what_can_be_made_from_the_log_is_made_again(
+    tmp_path: Path, name: str, what: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """All files of a table were truncated, which is more than a power cut does."""
+    folder = tmp_path / "memory"
+    with closing(_open(folder)) as store:
+        memory = memory_on(store)
+        for number in range(3):
+            _walk(memory, f"find lamp {number}")
+        known = memory.experiences()
+        found = [each.experience.key for each in memory.retrieve(known[0].state)]
+    for path in (folder / f"{name}.lance").glob(what):
+        os.truncate(path, path.stat().st_size // 2)
+    with caplog.at_level(logging.WARNING), closing(_open(folder)) as store:
+        assert "is made again from the log" in caplog.text
+        memory = memory_on(store)
+        assert memory.experiences() == store.experiences("me") == known
+        assert [each.experience.key for each in memory.retrieve(known[0].state)] == found
+        memory.embed()
+        assert store.vectors("me")
+        _walk(memory, "find lamp 0")
+    caplog.clear()
+    with closing(_open(folder)) as store:
+        assert memory_on(store).experiences() == memory.experiences() == store.experiences("me")
+        assert not caplog.text
+
+
+def _walk(memory: Memory, task: str) -> None:
+    session = Session.start(memory, Corridor(), f"own:{task}", Scripted())
+    session.propose()
+    for _ in range(3):
+        answer(session, "approve")
 
 
 def _nobody() -> None:
