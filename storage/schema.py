@@ -10,6 +10,7 @@ The other columns repeat what a person who opens a table with another tool would
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -64,11 +65,12 @@ def fingerprint(*parts: str) -> str:
 
 def log_rows(events: Iterable[Event]) -> pa.Table:
     """Rows of the log; the events have their `seq`."""
+    often = cache(fingerprint)  # many events are of one user, and of one episode
     rows = [
         {
             "id": fingerprint(event.user, event.id),
-            "user": fingerprint(event.user),
-            "episode": fingerprint(event.episode),
+            "user": often(event.user),
+            "episode": often(event.episode),
             "seq": event.seq,
             "type": event.body.type,
             "time": event.time,

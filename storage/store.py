@@ -106,12 +106,13 @@ class LanceStore:
         """See `Store.replace`. Raises `StoreError` for an event that the log does not have; then none is replaced."""
         with self._write(self._log) as log:
             seqs = dict(_pairs(log.read(["id", "seq"], f"user = '{fingerprint(user)}'"), "id", "seq"))
-            if missing := [event.id for event in events if fingerprint(user, event.id) not in seqs]:
+            keys = [fingerprint(user, event.id) for event in events]
+            if missing := [event.id for event, key in zip(events, keys, strict=True) if key not in seqs]:
                 raise StoreError(f"The log has no event {missing[0]!r} to replace. Nothing was replaced.")
             seq = max(seqs.values(), default=-1) + 1
             with complain(self.path):
                 write_durably(self._unforgotten, [*self._half_forgotten(), f"{fingerprint(user)} {seq}\n"])
-            numbered = [event.model_copy(update={"seq": seqs[fingerprint(user, event.id)]}) for event in events]
+            numbered = [event.model_copy(update={"seq": seqs[key]}) for event, key in zip(events, keys, strict=True)]
             numbered.append(record.model_copy(update={"seq": seq}))
             log.overwrite(log_rows(numbered), insert=True)
 
