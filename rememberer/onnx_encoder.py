@@ -23,7 +23,7 @@ TOKENS = 256
 
 _GRAPH = 1
 """Of what the export makes of the model. Another one is exported anew."""
-_BATCH = 32
+_BATCH = 4  # more go slower: what is worked on no longer fits the caches
 
 
 class OnnxModel:
@@ -67,12 +67,18 @@ def digest(file: Path) -> str:
 
 
 def open_exported(folder: Path) -> OnnxModel | None:
-    """The exported model in a folder; None when there is none. A damaged file is removed, with a warning."""
+    """The exported model in a folder; None when there is none that can be used. A damaged one is removed.
+
+    Whatever is wrong there is a warning in the program's log: torch can answer instead.
+    """
     for file in sorted(folder.glob(f"{prefix()}*.onnx")):
-        if file.name == f"{prefix()}{digest(file)}.onnx":
-            return OnnxModel(file)
-        log.warning("The exported encoder %s is damaged and was removed. It will be made anew.", file)
-        file.unlink(missing_ok=True)
+        try:
+            if file.name == f"{prefix()}{digest(file)}.onnx":
+                return OnnxModel(file)
+            log.warning("The exported encoder %s is damaged. It is removed, and made anew.", file)
+            file.unlink()
+        except OSError as problem:
+            log.warning("The exported encoder %s cannot be used: %s", file, problem)
     return None
 
 

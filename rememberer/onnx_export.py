@@ -27,6 +27,8 @@ def export(folder: Path) -> Path | None:
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(folder / "export.lock").acquire(blocking=False):
+            for left in folder.glob("*.part"):
+                left.unlink()  # by somebody who was killed, as we have the lock
             return None if open_exported(folder) else _export(folder)
     except Timeout:
         return None
@@ -69,7 +71,7 @@ def _export(folder: Path) -> Path:
         verbose=False,
     )
     assert program is not None
-    part = folder / f"{prefix()}{os.getpid()}.part"
+    part = folder / f"{prefix()}part"
     try:
         program.save(part)
         if not np.allclose((OnnxModel(part).encode(_PROBE) * wanted).sum(axis=1), 1, atol=1e-5):

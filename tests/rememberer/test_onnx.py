@@ -93,7 +93,24 @@ def test_a_damaged_file_is_made_anew(
     assert SentenceEncoder(exported=tmp_path).encode(["a red shoe"]).shape == (1, 384)
     assert asked == [tmp_path]
     assert not broken.exists()
-    assert f"{broken} is damaged and was removed" in caplog.text
+    assert f"{broken} is damaged. It is removed, and made anew." in caplog.text
+
+
+def test_a_damaged_file_that_cannot_be_removed_stops_nobody(
+    exported: Path, tmp_path: Path, asked: list[Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    (whole,) = exported.glob("*.onnx")
+    (tmp_path / whole.name).mkdir()  # not even root can read it as a file, or unlink it
+    assert SentenceEncoder(exported=tmp_path).encode(["a red shoe"]).shape == (1, 384)
+    assert "cannot be used: [Errno 21] Is a directory" in caplog.text
+
+
+def test_what_a_killed_export_left_is_removed_by_the_next(exported: Path, tmp_path: Path) -> None:
+    (whole,) = exported.glob("*.onnx")
+    (tmp_path / whole.name).hardlink_to(whole)
+    (tmp_path / whole.name.replace(".onnx", ".part")).write_bytes(b"half of it")
+    assert export(tmp_path) is None
+    assert not list(tmp_path.glob("*.part"))
 
 
 def test_another_model_is_never_looked_for_there(tmp_path: Path, asked: list[Path]) -> None:
