@@ -24,8 +24,6 @@ from tests.rememberer.encoders import WordEncoder
 from tests.rememberer.worlds import Corridor, Once
 
 warnings.filterwarnings("ignore", "lancedb fork support")
-# As if the tables were long already: so that it is killed while it compacts, too.
-storage.maintenance.VERSIONS = 10
 
 MODELS = ("words", "other words")
 
@@ -199,6 +197,8 @@ DOES: list[Callable[[Worker], None]] = [
 def work(life: Life, pipe: Connection) -> None:
     """Do this and that without end, and one of it more often than the others."""
     os.environ["LANCEDB_LOG"] = "error"
+    # As if the tables were long already: so that it is killed while it compacts, too.
+    storage.maintenance.VERSIONS = 10
     pipe.send(("up",))
     try:
         worker = Worker(life, lambda *words: pipe.send(words))
