@@ -1,6 +1,6 @@
 """The commands `rememberer memory ...` about the past: how it was, and what of it shall not count."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from datetime import datetime
 from typing import Annotated
@@ -11,7 +11,7 @@ from app.listing import action_lines, episode_rows, rows
 from app.options import Home, User
 from app.settings import Settings, load_settings
 from app.terminal import counted, say, signed
-from rememberer.errors import UnknownEpisode, UnknownExperience
+from rememberer.errors import RemembererError, UnknownEpisode, UnknownExperience
 from rememberer.memory import Memory
 
 history = typer.Typer(rich_markup_mode=None)
@@ -31,7 +31,7 @@ def at(
     with _memory(load_settings(home=home, user=user)) as known:
         then = known.at(time.astimezone())
         if key:
-            one = next(then.experiences([_only([each.key for each in then.experiences()], key)]))
+            one = next(then.experiences([_experience([each.key for each in then.experiences()], key)]))
             say(one.key, f"task: {one.state.task}", f"\n{one.state.observation.strip()}\n")
             say(*(line for row in one.actions for line in action_lines(row, ())))
             return
@@ -69,9 +69,9 @@ def quarantine(
     if [bool(episode), bool(source), bool(key)].count(True) != 1:
         raise typer.BadParameter("Name one of --episode, --source and --key.")
     with _memory(load_settings(home=home, user=user)) as known:
-        episode = _one_episode([each.id for each in known.episodes()], episode) if episode else ""
+        episode = _episode([each.id for each in known.episodes()], episode) if episode else ""
         if key:
-            key = _only(known.quarantined() if undo else [each.key for each in known.experiences()], key)
+            key = _experience(known.quarantined() if undo else [each.key for each in known.experiences()], key)
         changes = known.quarantine(episode=episode, source=source, key=key, on=not undo, reason=reason)
         for each in changes:
             new = "gone" if each.new is None else signed(each.new)
@@ -87,17 +87,17 @@ def _memory(settings: Settings) -> Iterator[Memory]:
         yield open_memory(store, settings, settings.user, open_encoder(settings))
 
 
-def _only(keys: Sequence[str], start: str) -> str:
-    found = [each for each in keys if each.startswith(start)]
+def _only(names: Iterable[str], start: str, problem: type[RemembererError], what: str, listed: str) -> str:
+    found = [each for each in names if each.startswith(start)]
     if len(found) != 1:
-        what = f"{len(found)} experiences begin" if found else "No experience begins"
-        raise UnknownExperience(f"{what} with {start!r}. See the keys: rememberer memory list")
+        told = f"{len(found)} {what}s begin" if found else f"No {what} begins"
+        raise problem(f"{told} with {start!r}. See them: rememberer memory {listed}")
     return found[0]
 
 
-def _one_episode(ids: Sequence[str], start: str) -> str:
-    found = [each for each in ids if each.startswith(start)]
-    if len(found) != 1:
-        what = f"{len(found)} episodes begin" if found else "No episode begins"
-        raise UnknownEpisode(f"{what} with {start!r}. See them: rememberer memory episodes")
-    return found[0]
+def _experience(keys: Iterable[str], start: str) -> str:
+    return _only(keys, start, UnknownExperience, "experience", "list")
+
+
+def _episode(ids: Iterable[str], start: str) -> str:
+    return _only(ids, start, UnknownEpisode, "episode", "episodes")
