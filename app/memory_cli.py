@@ -40,7 +40,7 @@ def stats(home: Home = None, user: User = None) -> None:
             f"experiences:     {len(known)}",
             f"tasks:           {len(outcomes)}{f' ({counts})' if counts else ''}",
             f"your rewards:    {sum(len(known.labels(each.id)) for each in episodes)}",
-            f"on disk:         {total / 1e6:.1f} MB for all users, in {store.path}",
+            f"on disk:         {total / 1e6:.1f} MB for all users, in {store.place}",
             f"embedding model: {settings.encoder}",
             f"schema version:  {STORE_VERSION}",
         )

@@ -14,11 +14,12 @@ from storage import LanceStore
 
 
 def open_store(settings: Settings, *, reembed: bool = False) -> LanceStore:
-    """Open the store under `settings.home`, or make it. Raises `StoreError`, `WrongStore`.
+    """Open the store, or make it. Raises `StoreError`, `WrongStore`.
 
     `reembed`: accept one of another embedding model; its vectors are dropped, and `Memory.rebuild` makes them anew.
     """
-    return LanceStore(settings.home / "memory", embedding_model=settings.encoder, reembed=reembed)
+    place = settings.memory or settings.home / "memory"
+    return LanceStore(place, embedding_model=settings.encoder, reembed=reembed)
 
 
 def open_encoder(settings: Settings) -> SentenceEncoder:

@@ -28,7 +28,7 @@ class CannotServe(RemembererError):
 
 
 def serve(settings: Settings) -> None:
-    """Serve the page until interrupted; prints its address. Opens the store under `settings.home`.
+    """Serve the page until interrupted; prints its address. Opens the store.
 
     Raises `CannotServe` for an address that cannot be had, `StoreError` when the memory cannot be opened.
     """

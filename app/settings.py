@@ -40,6 +40,12 @@ class Settings(BaseSettings):
         default_factory=lambda: user_data_path("rememberer", appauthor=False),
         description="Folder that holds everything the program remembers.",
     )
+    memory: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Where the memory is: a folder, or s3://bucket/prefix for one that several machines share; "
+        "none: `memory` under the home.",
+    )
     user: str = Field(default="me", min_length=1, description="Whose memory it is where nobody logs in.")
     host: str = Field(default="127.0.0.1", min_length=1, description="Address that the page is served on.")
     port: int = Field(default=7860, ge=0, le=65535, description="Port that the page is served on; 0 takes a free one.")

@@ -3,7 +3,6 @@
 Nothing ever leaves the log but a row that stands in it twice to the letter, and that is kept in a file.
 """
 
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -17,8 +16,8 @@ import pyarrow.compute as pc
 from rememberer.errors import StoreError
 from rememberer.learning import Learner
 from rememberer.records import EpisodeStarted, Event, Imported, Observed, new_id
-from storage.complaints import complain
-from storage.durability import write_durably
+from storage.folder import ASIDE
+from storage.opening import UNFORGOTTEN
 from storage.schema import fingerprint, log_rows, records, to_json, vectors_of
 from storage.store import LanceStore
 from storage.view import among
@@ -27,6 +26,7 @@ VERSIONS = 100
 """Versions of a table after which compacting has not kept up."""
 _CHUNK = 5_000
 _NAMED = 3
+_COPIES = "copies-of-events.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +76,17 @@ def _files(store: LanceStore, tell: Callable[[str], None]) -> Iterator[Finding]:
         )
         if table.versions > VERSIONS:
             yield Finding(f"Versions of {name} that were not compacted: {table.versions}", partial(_compact, store))
-    if (store.path / "set-aside").exists():
-        names = sorted(path.name for path in (store.path / "set-aside").iterdir())
-        yield Finding(f"Unreadable files that were set aside: {len(names)} ({_some(names)})", partial(_compact, store))
-    if (store.path / "forgetting-unfinished").exists():
+    if aside := sorted(store.place.names(ASIDE)):
+        yield Finding(f"Unreadable files that were set aside: {len(aside)} ({_some(aside)})", partial(_compact, store))
+    if store.place.read(UNFORGOTTEN) is not None:
         yield Finding("Something was forgotten and is still in old files", partial(_compact, store))
-    leftover = [*store.path.glob("*.part"), *store.path.glob("experiences.lance")]
-    if leftover:
-        yield Finding(f"Left over: {_some(path.name for path in leftover)}", partial(_remove, store))
+    if leftover := _leftover(store):
+        yield Finding(f"Left over: {_some(leftover)}", partial(_remove, store))
+
+
+def _leftover(store: LanceStore) -> list[str]:
+    """What a killed process or an older program has left and nobody reads."""
+    return sorted(name for name in store.place.names() if name.endswith(".part") or name == "experiences.lance")
 
 
 def _numbering(store: LanceStore, log: pa.Table, user: str) -> Iterator[Finding]:
@@ -187,10 +190,9 @@ def _compact(store: LanceStore) -> str:
 
 
 def _remove(store: LanceStore) -> str:
-    with complain(store.path), store.alone():
-        for path in store.path.glob("*.part"):
-            path.unlink()
-        shutil.rmtree(store.path / "experiences.lance", ignore_errors=True)
+    with store.alone():
+        for name in _leftover(store):
+            store.place.remove(name)
     return "Removed what was left over."
 
 
@@ -230,12 +232,10 @@ def _renumber(store: LanceStore, user: str) -> str:
             renamed = event.model_copy(update={"id": new_id()}) if before else event
             events[renamed.id] = renamed
         if copies:
-            aside = store.path / "copies-of-events.jsonl"
-            kept = aside.read_text("utf-8").splitlines(keepends=True) if aside.exists() else []
-            with complain(store.path):
-                write_durably(aside, [*kept, *(to_json(event) + "\n" for event in copies)])
+            kept = (store.place.read(_COPIES) or "").splitlines(keepends=True)
+            store.place.write(_COPIES, [*kept, *(to_json(event) + "\n" for event in copies)])
         numbered = [event.model_copy(update={"seq": seq}) for seq, event in enumerate(events.values())]
         store._log.replace_rows(f"user = '{fingerprint(user)}'", log_rows(numbered))
         _rebuild_view(store, user)
-    kept_in = "; what was there once more is in copies-of-events.jsonl now" if copies else ""
+    kept_in = f"; what was there once more is in {_COPIES} now" if copies else ""
     return f"{user}: numbered the log anew, from 0 to {len(numbered) - 1}{kept_in}."

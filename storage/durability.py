@@ -8,6 +8,7 @@ on opening a version that did not reach the disk is set aside: it was never ackn
 import logging
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from rememberer.errors import StoreError
@@ -32,9 +33,14 @@ class Syncer:
         self._folder = folder
         self._known: frozenset[str] = frozenset()
 
-    def sync(self) -> int:
-        """Sync new files and the folders that they are in. Return the number of versions there are."""
-        here = {entry.path for place in _places(self._folder) for entry in os.scandir(place) if entry.is_file()}
+    def sync(self) -> tuple[int, int]:
+        """Sync new files and the folders that they are in. Return how many versions there are, and bytes."""
+        sizes: dict[str, int] = {}
+        for entry in [entry for place in _places(self._folder) for entry in os.scandir(place)]:
+            with suppress(FileNotFoundError):
+                if entry.is_file():
+                    sizes[entry.path] = entry.stat().st_size
+        here = frozenset(sizes)
         fresh = here - self._known
         for path in fresh:
             _sync(path)
@@ -45,8 +51,8 @@ class Syncer:
             _sync(self._folder.parent)
         cut = {path for path in fresh if _torn(Path(path))}
         # Only now: another thread that syncs at the same time must not take for done what is not.
-        self._known, self.cut = frozenset(here - cut), bool(cut)
-        return sum(path.endswith(".manifest") for path in here)
+        self._known, self.cut = here - cut, bool(cut)
+        return sum(path.endswith(".manifest") for path in here), sum(sizes.values())
 
 
 def write_durably(path: Path, lines: Iterable[str]) -> None:

@@ -10,21 +10,20 @@ import time
 from collections.abc import Sequence
 
 from rememberer.errors import StoreError
-from storage.locks import Lock
+from storage.place import Lockable
 from storage.table import Table
 
 log = logging.getLogger(__name__)
 
-VERSIONS = 50
-"""Versions of a table after which it is compacted. Reading slows down with their number, compacting costs a rewrite."""
 _BLINK = 0.1  # seconds that writers may have to wait without a person noticing
+_PATIENCE = 1.0  # seconds: who else compacts soon has done it; who writes to a bucket has the same lock
 _PAUSE = 30.0  # seconds after a failure, which is a full disk more often than not
 
 
 class Maintenance:
     """Compacts `tables` when they have become long. `owner` is held meanwhile; it is taken before `writing`."""
 
-    def __init__(self, tables: Sequence[Table], owner: Lock, writing: Lock) -> None:
+    def __init__(self, tables: Sequence[Table], owner: Lockable, writing: Lockable) -> None:
         self._tables = tables
         self._owner = owner
         self._writing = writing
@@ -49,17 +48,17 @@ class Maintenance:
             thread.join()
 
     def _due(self) -> list[Table]:
-        return [table for table in self._tables if table.versions > VERSIONS]
+        return [table for table in self._tables if table.long]
 
     def _run(self) -> None:
         try:
-            if not self._owner.acquire(0):
+            if not self._owner.acquire(_PATIENCE):
                 return
             try:
                 while due := self._due():
-                    before = due[0].versions
+                    before = due[0].files.growth.versions
                     self._tidy(due[0])
-                    if due[0].versions >= before:
+                    if due[0].files.growth.versions >= before:
                         return  # as when the clock was set back: the next commit tries again
             finally:
                 self._owner.release()

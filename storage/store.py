@@ -1,7 +1,6 @@
 """The memory on disk: the event log, what is derived from it, and how both outlive kill -9 and power cuts."""
 
 import logging
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -14,13 +13,14 @@ from rememberer.errors import StoreError, WrongStore
 from rememberer.records import Event, Experience
 from rememberer.store import Page, Vector
 from storage import opening
-from storage.complaints import complain
-from storage.durability import Damaged, write_durably
-from storage.locks import Lock
+from storage.bucket import Bucket
+from storage.durability import Damaged
+from storage.folder import ASIDE, Folder
 from storage.maintenance import Maintenance
 from storage.migrations import migrate
+from storage.place import Place
 from storage.schema import LOG, fingerprint, log_rows, records, vector_rows, vectors_of
-from storage.table import Table, TableStats, connect
+from storage.table import Table, TableStats
 from storage.view import View, among
 
 log = logging.getLogger(__name__)
@@ -39,40 +39,38 @@ class Stats:
 
 
 class LanceStore:
-    """A `rememberer.store.Store` in a folder, for any number of threads and processes at once.
+    """A `rememberer.store.Store` in a folder, or in a bucket (`s3://bucket/prefix`, see `storage.bucket`).
 
-    Opening makes the folder if need be, and sets aside what a power cut has torn (with a warning in the program's
-    log), and migrates what an older version of the program wrote. Raises `WrongStore` for a folder that is something
-    else, of a newer schema version, or of another embedding model; then nothing on disk was changed. `reembed=True`
-    takes over a store of another model: the embeddings are dropped, and made again by `Memory.rebuild`. Raises
-    `StoreError` when the disk does not play along.
+    Any number of threads and processes may use it at once. Opening makes the folder if need be, and sets aside what a
+    power cut has torn (with a warning in the program's log), and migrates what an older version of the program wrote.
+    Raises `WrongStore` for a place that is something else, of a newer schema version, or of another embedding model;
+    then nothing there was changed. `reembed=True` takes over a store of another model: the embeddings are dropped, and
+    made again by `Memory.rebuild`. Raises `StoreError` when the disk or the network does not play along.
 
-    On disk: `store.json` says what the folder is; four LanceDB tables, `log`, `states`, `values`, `vectors`; two lock
-    files; `set-aside/` when there was something to set aside.
+    There: `store.json` says what the place is; four LanceDB tables, `log`, `states`, `values`, `vectors`; locks; in a
+    folder `set-aside/` when there was something to set aside.
     """
 
-    def __init__(self, path: Path, *, embedding_model: str, reembed: bool = False) -> None:
-        self.path = path.absolute()
+    def __init__(self, place: Path | str, *, embedding_model: str, reembed: bool = False) -> None:
+        self.place = _at(place)
         self.embedding_model = embedding_model
-        opening.check(self.path)
-        self._owner = Lock(self.path / opening.OWNER)
-        self._writing = Lock(self.path / opening.WRITING)
+        opening.check(self.place)
+        self._owner, self._writing = self.place.owner, self.place.writing
         self._closed = False
-        connection = connect(self.path)
-        self._tables = [Table(connection, self.path, name) for name in ("log", "states", "values", "vectors")]
+        self._tables = [Table(self.place, name) for name in ("log", "states", "values", "vectors")]
         self._log, states, values, self._vectors = self._tables
         self._view = View(states, values)
         with self._owner.held(), self._writing.held():
-            identity = opening.identify(self.path, embedding_model, reembed)
+            identity = opening.identify(self.place, embedding_model, reembed)
             self._mend()
             if identity.embedding_model != embedding_model:
                 self._vectors.drop()
                 identity = identity.model_copy(update={"embedding_model": embedding_model})
-                opening.write(self.path, identity)
-            migrate(self.path, identity)
+                opening.write(self.place, identity)
+            migrate(self.place, identity)
             self._log.create(LOG)
             self._view.create()
-            if self._unforgotten.exists():
+            if self._half_forgotten():
                 try:
                     self._purge()
                 except StoreError as problem:
@@ -110,8 +108,7 @@ class LanceStore:
             if missing := [event.id for event, key in zip(events, keys, strict=True) if key not in seqs]:
                 raise StoreError(f"The log has no event {missing[0]!r} to replace. Nothing was replaced.")
             seq = max(seqs.values(), default=-1) + 1
-            with complain(self.path):
-                write_durably(self._unforgotten, [*self._half_forgotten(), f"{fingerprint(user)} {seq}\n"])
+            self.place.write(opening.UNFORGOTTEN, [*self._half_forgotten(), f"{fingerprint(user)} {seq}\n"])
             numbered = [event.model_copy(update={"seq": seqs[key]}) for event, key in zip(events, keys, strict=True)]
             numbered.append(record.model_copy(update={"seq": seq}))
             log.overwrite(log_rows(numbered), insert=True)
@@ -144,19 +141,19 @@ class LanceStore:
             return
         rows = vector_rows(user, vectors)
         with self._write(self._vectors) as table:
-            opening.identify(self.path, self.embedding_model)
+            opening.identify(self.place, self.embedding_model)
             table.create(rows.schema)
             if table.schema() != rows.schema:
                 raise WrongStore(
-                    f"The memory in {self.path} holds embeddings of another length than the {rows['vector'].type} that "
-                    f"{self.embedding_model!r} makes now. `rememberer memory rebuild` embeds it anew."
+                    f"The memory in {self.place} holds embeddings of another length than the {rows['vector'].type} "
+                    f"that {self.embedding_model!r} makes now. `rememberer memory rebuild` embeds it anew."
                 )
             table.add_missing(rows)
 
     def vectors(self, user: str) -> dict[str, Vector]:
         """See `Store.vectors`. The arrays cannot be written to."""
         table = self._open(self._vectors)
-        opening.identify(self.path, self.embedding_model)
+        opening.identify(self.place, self.embedding_model)
         if table.schema() is None:
             return {}
         return vectors_of(table.read(["text", "vector"], f"user = '{fingerprint(user)}'"))
@@ -179,7 +176,7 @@ class LanceStore:
             with self._owner.held(), self._writing.held():
                 self._purge()
         except StoreError as problem:
-            if not self._unforgotten.exists():
+            if not self._half_forgotten():
                 raise
             raise StoreError(
                 "It is forgotten, but still in its old files, which could not be removed now. They will be when the "
@@ -202,20 +199,16 @@ class LanceStore:
             pass  # whoever is writing has finished now
         self._maintenance.wait()
 
-    @property
-    def _unforgotten(self) -> Path:
-        return self.path / opening.UNFORGOTTEN
-
     def _open(self, part: T) -> T:
         if self._closed:
-            raise StoreError(f"The memory in {self.path} was closed. Open it again.")
+            raise StoreError(f"The memory in {self.place} was closed. Open it again.")
         return part
 
     @contextmanager
     def _write(self, part: T) -> Iterator[T]:
         with self._writing.held():
             yield self._open(part)
-            self._maintenance.wake()
+        self._maintenance.wake()
 
     def _append(self, log: Table, events: Sequence[Event]) -> dict[str, Event]:
         """Number and append the events that are not there, and return all in their stored form."""
@@ -244,7 +237,7 @@ class LanceStore:
 
     def _half_forgotten(self) -> list[str]:
         """Lines of a user's fingerprint and the `seq` of the record of what they forgot."""
-        return self._unforgotten.read_text("utf-8").splitlines(keepends=True) if self._unforgotten.exists() else []
+        return (self.place.read(opening.UNFORGOTTEN) or "").splitlines(keepends=True)
 
     def _mend(self) -> None:
         """Set aside what a power cut has torn. A damaged table is made anew where the log has all that it held."""
@@ -265,9 +258,12 @@ class LanceStore:
             self._view.drop_before(who, int(seq))
         for table in self._tables:
             table.purge()
-        with complain(self.path):
-            shutil.rmtree(self.path / "set-aside", ignore_errors=True)
-            self._unforgotten.unlink(missing_ok=True)
+        self.place.remove(ASIDE)
+        self.place.remove(opening.UNFORGOTTEN)
+
+
+def _at(place: Path | str) -> Place:
+    return Bucket(place) if isinstance(place, str) and "://" in place else Folder(Path(place))
 
 
 def _pairs(rows: pa.Table, key: str, value: str) -> Iterator[tuple[Any, Any]]:

@@ -1,22 +1,22 @@
 """One LanceDB table: read, written, kept small. Whatever goes wrong comes out as `StoreError`."""
 
-import os
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from rememberer.errors import StoreError
 from storage.complaints import complain
-from storage.durability import Syncer, is_begun, mend, remove_leftovers, remove_old_versions, set_aside
+from storage.place import Place
 
+MANY = 50
+"""Versions after which a table is compacted. Reading slows down with their number, compacting costs a rewrite."""
+SOME = 10
+"""Versions after which one is compacted that consists of old versions mostly, as a small one soon does."""
 _TRIES = 10
-_CACHE = 16 << 20  # bytes
 _CONFLICT = "commit conflict"
 _PASSING = (_CONFLICT, "Not found", "failed to fill whole buffer")
 _FOREVER = timedelta(days=10_000)
@@ -35,50 +35,37 @@ class TableStats:
     bytes: int
 
 
-def connect(folder: Path) -> Any:
-    """Open LanceDB on a folder. Imports LanceDB, which takes some seconds."""
-    os.environ.setdefault("LANCEDB_LOG", "error")
-    import lancedb
-
-    # Left alone, the cache keeps what every version consisted of, up to a gigabyte.
-    session = lancedb.Session(index_cache_size_bytes=_CACHE, metadata_cache_size_bytes=_CACHE)
-    # Interval 0: every read looks for what other processes wrote.
-    with complain(folder):
-        return lancedb.connect(folder, read_consistency_interval=timedelta(0), session=session)
-
-
 class Table:
-    """A table of the database `connection` in `folder`.
+    """A table of the store in `place`.
 
     Several threads and processes may read at any time. Writers hold the store's writing lock, except `compact`.
     """
 
-    def __init__(self, connection: Any, folder: Path, name: str) -> None:
+    def __init__(self, place: Place, name: str) -> None:
         self.name = name
-        self.folder = folder / f"{name}.lance"
-        self.versions = 0
-        """How many there were after the last commit."""
-        self._home = folder
-        self._connection = connection
-        self._opened: Any = None
-        self._syncer = Syncer(self.folder)
+        self.files = place.files(name)
+        self._place = place
+
+    @property
+    def long(self) -> bool:
+        """Whether it is time to compact, as it was after the last commit."""
+        return self.files.growth.versions > (SOME if self.files.growth.bloated else MANY)
 
     def mend(self) -> None:
         """Set versions aside that a power cut has torn. The caller holds both locks."""
-        with complain(self._home):
-            mend(self.folder, self._is_readable, self._home / "set-aside")
+        with complain(self._place):
+            self.files.mend()
 
     def create(self, schema: pa.Schema) -> None:
         """Make the table unless it is there. The caller holds the writing lock."""
-        with complain(self._home):
-            if not is_begun(self.folder):
-                self._connection.create_table(self.name, schema=schema)
-                self._sync()
+        with complain(self._place):
+            if not self.files.begun():
+                self.files.create(schema)
 
     def schema(self) -> pa.Schema | None:
         """The columns, or None when the table was not made yet."""
-        with complain(self._home):
-            return self._lance().schema if is_begun(self.folder) else None
+        with complain(self._place):
+            return self.files.lance().schema if self.files.begun() else None
 
     def read(self, columns: list[str], where: str | None = None) -> pa.Table:
         """Rows as they are now, in no order. `where` is SQL, made of fingerprints and numbers only."""
@@ -92,7 +79,7 @@ class Table:
 
     def add(self, rows: pa.Table) -> None:
         """Append rows in one commit."""
-        self._commit(lambda: self._lance().add(rows))
+        self._commit(lambda: self.files.lance().add(rows))
 
     def add_missing(self, rows: pa.Table) -> None:
         """Append the rows whose id is not there, in one commit."""
@@ -114,27 +101,26 @@ class Table:
         """Put `rows` in place of those that `where` finds, in one commit that rewrites the whole table."""
 
         def write() -> None:
-            others = self._lance().search().where(f"NOT ({where})").to_arrow()
-            self._lance().add(pa.concat_tables([others.select(rows.column_names), rows]), mode="overwrite")
+            others = self.files.lance().search().where(f"NOT ({where})").to_arrow()
+            self.files.lance().add(pa.concat_tables([others.select(rows.column_names), rows]), mode="overwrite")
 
         self._commit(write)
 
     def delete(self, where: str) -> None:
         """Delete rows in one commit, if there is a table. `where` as in `read`."""
-        if is_begun(self.folder):
-            self._commit(lambda: self._lance().delete(where))
+        if self.files.begun():
+            self._commit(lambda: self.files.lance().delete(where))
 
     def drop(self) -> None:
         """Remove the table with its files, if there is one."""
-        with complain(self._home):
-            if is_begun(self.folder):
-                self._connection.drop_table(self.name)
-        self._opened = None
+        with complain(self._place):
+            if self.files.begun():
+                self.files.drop()
 
     def version(self) -> int:
         """The number of the newest version, whoever made it."""
-        with complain(self._home):
-            return int(self._lance().version)
+        with complain(self._place):
+            return int(self.files.lance().version)
 
     def compact(self) -> int | None:
         """Join files and return the version then; None when a writer was quicker: then nothing was done.
@@ -160,102 +146,71 @@ class Table:
         finally:
             self.undo_cut()
         time.sleep(2 * _AT_ONCE.total_seconds())
-        self._optimize(_AT_ONCE, delete_unverified=True)
-        if self.versions > 1:
+        self._optimize(_AT_ONCE, delete_unverified=self.files.alone)
+        if self.files.growth.versions > 1:
             # LanceDB keeps what was written in the future, as it looks after the clock was set back.
-            with complain(self._home):
-                remove_old_versions(self.folder)
-            self._optimize(_AT_ONCE, delete_unverified=True)
-        with complain(self._home):
-            remove_leftovers(self.folder)
+            with complain(self._place):
+                self.files.remove_old_versions()
+            self._optimize(_AT_ONCE, delete_unverified=self.files.alone)
+        with complain(self._place):
+            self.files.remove_leftovers()
 
     def undo_cut(self) -> None:
         """Take back a write of which the disk has not got all. The caller holds the writing lock.
 
         Raises `StoreError` when there was one: nothing of it is left then.
         """
-        if self._syncer.cut and set_aside(self.folder, self._is_readable, self._home / "set-aside"):
-            self._opened = None
-            raise StoreError(
-                f"The disk has taken only a part of what was written to {self.folder}, as when it is full or broken. "
-                "Nothing was changed. Free some space, then try again."
-            )
+        self.files.undo_cut()
 
     def purge(self) -> None:
         """Rewrite the files so that they hold nothing but the rows of now. The caller holds both locks."""
-        if not is_begun(self.folder):
+        if not self.files.begun():
             return
         # Joining files is not enough: it leaves deleted rows in a file that has few of them. And the newest version
         # may say by which condition rows were deleted: another one has to follow.
-        self._commit(self._rewrite)
+        self._commit(self.files.rewrite)
         self.clean()
-        if self.versions != 1:
+        if self.files.growth.versions != 1:
             raise StoreError(
-                f"Old versions of {self.folder} could not be removed, so what was forgotten is still in its files. "
+                f"Old versions in {self.files} could not be removed, so what was forgotten is still in its files. "
                 "It will be removed when the memory is opened again."
             )
 
     def stats(self) -> TableStats:
         """Count rows, versions, files, bytes."""
-        if not is_begun(self.folder):
+        if not self.files.begun():
             return TableStats(0, 0, 0, 0)
-        with complain(self._home):
-            rows = self._lance().count_rows()
-        sizes = {}
-        for path in self.folder.rglob("*"):
-            with suppress(FileNotFoundError):
-                if path.is_file():
-                    sizes[path] = path.stat().st_size
-        versions = sum(path.suffix == ".manifest" for path in sizes)
+        with complain(self._place):
+            rows, sizes = self.files.lance().count_rows(), self.files.sizes()
+        versions = sum(name.endswith(".manifest") for name in sizes)
         return TableStats(rows, versions, len(sizes), sum(sizes.values()))
-
-    def _lance(self) -> Any:
-        if self._opened is None:
-            self._opened = self._connection.open_table(self.name)
-        return self._opened
 
     def _read(self, columns: list[str], where: Any) -> pa.Table:
         def query() -> pa.Table:
-            search = self._lance().search().select(columns)
+            search = self.files.lance().search().select(columns)
             return (search.where(where) if where is not None else search).to_arrow()
 
-        with complain(self._home):
+        with complain(self._place):
             return _again(query)
 
     def _merge(self) -> Any:
-        return self._lance().merge_insert("id")
-
-    def _is_readable(self) -> bool:
-        """Whether all files of the newest version can be read."""
-        try:
-            connect(self._home).open_table(self.name).search().select(["id"]).to_arrow()
-        except (StoreError, OSError, RuntimeError, ValueError):
-            return False
-        return True
-
-    def _rewrite(self) -> None:
-        lance = self._lance()
-        rows = pa.RecordBatchReader.from_batches(lance.schema, lance.search().to_batches())
-        lance.add(rows, mode="overwrite")
+        return self.files.lance().merge_insert("id")
 
     def _optimize(self, older_than: timedelta, *, delete_unverified: bool = False) -> None:
-        with complain(self._home):
+        with complain(self._place):
             try:
-                self._lance().optimize(cleanup_older_than=older_than, delete_unverified=delete_unverified)
+                self.files.lance().optimize(cleanup_older_than=older_than, delete_unverified=delete_unverified)
             finally:
-                self._sync()
+                self.files.sync()
 
     def _commit(self, write: Callable[[], object]) -> None:
         """Write and have it on disk."""
-        with complain(self._home):
+        with complain(self._place):
             try:
                 _again(write)
             finally:  # LanceDB may have stumbled over what it has just written
-                self._sync()
+                self.files.sync()
                 self.undo_cut()
-
-    def _sync(self) -> None:
-        self.versions = self._syncer.sync()
 
 
 def _again(work: Callable[[], T]) -> T:

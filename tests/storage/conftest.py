@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.request import Request, urlopen
+from uuid import uuid4
 
 import pytest
 
@@ -88,18 +90,45 @@ def experience(
     )
 
 
-def open_store(path: Path) -> LanceStore:
-    return LanceStore(path, embedding_model=MODEL)
+def open_store(place: Path | str) -> LanceStore:
+    return LanceStore(place, embedding_model=MODEL)
 
 
-@pytest.fixture(params=["memory", "lance"])
+@pytest.fixture(params=["memory", "folder", "bucket"])
 def store(request: pytest.FixtureRequest) -> Iterator[Store]:
-    """Both stores in turn: what holds of one holds of the other."""
+    """All stores in turn: what holds of one holds of the others."""
     if request.param == "memory":
         yield InMemoryStore()
-    else:
+    elif request.param == "folder":
         with closing(open_store(request.getfixturevalue("tmp_path") / "memory")) as opened:
             yield opened
+    else:
+        with closing(open_store(request.getfixturevalue("bucket"))) as opened:
+            yield opened
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[str]:
+    """Address of a server that speaks S3's language."""
+    command = [sys.executable, "-W", "ignore", Path(__file__).with_name("s3_server.py")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        yield says(server)
+
+
+@pytest.fixture
+def bucket(s3: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A place for a memory in an empty bucket, and the environment that a person would set."""
+    for name, value in {
+        "AWS_ENDPOINT_URL": s3,
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "AKIDOFNOBODY",
+        "AWS_SECRET_ACCESS_KEY": "a-secret-of-nobody",
+    }.items():
+        monkeypatch.setenv(name, value)
+    name = f"memories-{uuid4().hex[:12]}"
+    urlopen(Request(f"{s3}/{name}", method="PUT")).close()
+    return f"s3://{name}/of/mine"
 
 
 @pytest.fixture

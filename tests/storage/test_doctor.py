@@ -46,7 +46,7 @@ def _found(store: LanceStore) -> list[str]:
 
 def _duplicate(table: str) -> Callable[[LanceStore], object]:
     def damage(store: LanceStore) -> None:
-        lance = next(each for each in store._tables if each.name == table)._lance()
+        lance = next(each for each in store._tables if each.name == table).files.lance()
         rows = lance.search().where(f"user = '{fingerprint('me')}'").to_arrow()
         lance.add(rows.slice(0, 1))
 
@@ -54,14 +54,14 @@ def _duplicate(table: str) -> Callable[[LanceStore], object]:
 
 
 def _delete(table: str, where: str) -> Callable[[LanceStore], object]:
-    return lambda store: next(each for each in store._tables if each.name == table)._lance().delete(where)
+    return lambda store: next(each for each in store._tables if each.name == table).files.lance().delete(where)
 
 
 def _renumber(store: LanceStore, old: int, new: int) -> None:
     """An event of mine as another program would have numbered it."""
     events = store.events("me")
-    store._log._lance().delete(f"user = '{fingerprint('me')}' AND seq = {old}")
-    store._log._lance().add(log_rows([events[old].model_copy(update={"seq": new})]))
+    store._log.files.lance().delete(f"user = '{fingerprint('me')}' AND seq = {old}")
+    store._log.files.lance().add(log_rows([events[old].model_copy(update={"seq": new})]))
 
 
 def _vector(store: LanceStore) -> NDArray[np.float32]:
@@ -107,15 +107,18 @@ BREAKS: dict[str, tuple[str, Callable[[LanceStore], object]]] = {
         "me: embeddings of texts that the log does not have: 1",
         lambda store: store.put_vectors("me", {"of nowhere": _vector(store)}),
     ),
-    "left over": ("Left over: experiences.lance", lambda store: (store.path / "experiences.lance").mkdir()),
-    "half a file": ("Left over: store.json.part", lambda store: (store.path / "store.json.part").touch()),
+    "left over": ("Left over: experiences.lance", lambda store: (store.place.path / "experiences.lance").mkdir()),
+    "half a file": ("Left over: store.json.part", lambda store: (store.place.path / "store.json.part").touch()),
     "set aside": (
         "Unreadable files that were set aside: 1 (log-1.manifest)",
-        lambda store: ((store.path / "set-aside").mkdir(), (store.path / "set-aside" / "log-1.manifest").touch()),
+        lambda store: (
+            (store.place.path / "set-aside").mkdir(),
+            (store.place.path / "set-aside" / "log-1.manifest").touch(),
+        ),
     ),
     "unforgotten": (
         "Something was forgotten and is still in old files",
-        lambda store: (store.path / "forgetting-unfinished").write_text(f"{fingerprint('me')} 3\n"),
+        lambda store: (store.place.path / "forgetting-unfinished").write_text(f"{fingerprint('me')} 3\n"),
     ),
 }
 
@@ -154,7 +157,7 @@ def test_what_is_broken_is_reported_and_mended(store: LanceStore, what: str) -> 
 def test_two_events_of_one_id_that_differ_both_stay(store: LanceStore) -> None:
     events = store.events("me")
     other = events[3].model_copy(update={"seq": len(events), "episode": "another"})
-    store._log._lance().add(log_rows([other]))
+    store._log.files.lance().add(log_rows([other]))
     assert _found(store) == ["me: events that are in the log once more: 1"]
     mend(store, examine(store, lambda told: None), lambda told: None)
     assert _found(store) == []
@@ -168,13 +171,13 @@ def test_a_copy_of_an_event_is_kept_in_a_file(store: LanceStore) -> None:
     assert (
         told[0] == "me: numbered the log anew, from 0 to 13; what was there once more is in copies-of-events.jsonl now."
     )
-    assert (store.path / "copies-of-events.jsonl").read_text("utf-8").count("\n") == 1
+    assert (store.place.path / "copies-of-events.jsonl").read_text("utf-8").count("\n") == 1
 
 
 def test_a_row_that_is_no_event_is_reported_and_left_alone(store: LanceStore) -> None:
     rows = log_rows([event("me").model_copy(update={"seq": 14})])
     broken = rows.set_column(7, rows.schema.field("payload"), pa.array(["no JSON"]))
-    store._log._lance().add(broken)
+    store._log.files.lance().add(broken)
     (finding,) = examine(store, lambda told: None)
     assert finding.text.startswith("me: The memory holds something that is no event")
     assert finding.mend is None
@@ -188,7 +191,8 @@ def test_a_large_memory_says_how_far_it_is(store: LanceStore, monkeypatch: pytes
 
 
 def test_many_versions_are_compacted(store: LanceStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("storage.maintenance.VERSIONS", 10**6)
+    monkeypatch.setattr("storage.table.MANY", 10**6)
+    monkeypatch.setattr("storage.table.SOME", 10**6)
     for _ in range(110):
         store.append([event()])
     assert any(each.startswith("Versions of log that were not compacted: 1") for each in _found(store))

@@ -66,9 +66,9 @@ def test_what_maintenance_joins_is_synced_before_it_removes_what_it_joined(
         optimize: Callable[..., None] = table._optimize
 
         def watch(*arguments: object, **more: object) -> None:
-            before, safe = set(table.folder.rglob("*.lance")), set(synced)
+            before, safe = set(table.files.path.rglob("*.lance")), set(synced)
             optimize(*arguments, **more)
-            left = set(table.folder.rglob("*.lance"))
+            left = set(table.files.path.rglob("*.lance"))
             if before - left:
                 removals.append(left - safe)
 

@@ -157,7 +157,8 @@ def test_a_reward_and_a_pin(memory: Memory, disk: Path, refusals: _Refusals) -> 
         assert memory.store.experiences("me") == memory.experiences()
 
 
-def test_forgetting(memory: Memory, disk: Path, refusals: _Refusals) -> None:
+def test_forgetting(memory: Memory, disk: Path, refusals: _Refusals, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("storage.table.SOME", 50)  # so that rewriting the files takes more than what was written last
     outcomes = set()
     for left in LEFT:
         _visit(memory, f"find {SECRET}")
@@ -206,7 +207,8 @@ def test_compacting_by_itself(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """It fails in the background, is said in the program's log, and is made good when there is room."""
-    monkeypatch.setattr("storage.maintenance.VERSIONS", 8)
+    monkeypatch.setattr("storage.table.MANY", 8)
+    monkeypatch.setattr("storage.table.SOME", 8)
     monkeypatch.setattr("storage.maintenance._PAUSE", 0.0)
     episode = memory.episodes()[0].id
     for left in reversed(LEFT):

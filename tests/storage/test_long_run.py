@@ -66,12 +66,9 @@ def _embed(memory: Memory, page: State, number: int) -> None:
 
 @pytest.mark.parametrize("updates", [160, pytest.param(5000, marks=pytest.mark.nightly)])
 def test_single_updates_leave_few_versions_and_little_on_disk(
-    tmp_path: Path, updates: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, updates: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "memory"
-    if updates < 1000:
-        # So few rows are smaller than the lists of files of as many versions as there may be.
-        monkeypatch.setattr("storage.maintenance.VERSIONS", 10)
     with _Watch(folder) as watch, closing(_open(folder)) as store:
         memory = memory_on(store)
         _one_by_one(memory, updates)

@@ -20,7 +20,7 @@ def test_single_appends_leave_few_versions_and_files(lance: LanceStore) -> None:
     for each in log[:1500]:
         lance.append([each])
     lance.close()
-    with closing(open_store(lance.path)) as store:
+    with closing(open_store(lance.place.path)) as store:
         left = store.stats().log
         assert [each.id for each in store.events("me")] == [each.id for each in log[:1500]]
         store.forget_files()
@@ -40,7 +40,7 @@ def test_a_table_that_takes_long_to_compact_is_compacted_beside_its_writers(
     for each in log[:300]:
         lance.append([each])
     lance.close()
-    with closing(open_store(lance.path)) as store:
+    with closing(open_store(lance.place.path)) as store:
         assert [each.id for each in store.events("me")] == [each.id for each in log[:300]]
         assert store.stats().log.versions <= 100
         assert store.stats().log.files <= 400
@@ -51,7 +51,7 @@ def test_experiences_that_change_all_the_time_stay_small(lance: LanceStore) -> N
     for step in range(150):
         lance.put_experiences("me", [experience(str(step % 200), q=step)], step)
     lance.close()
-    with closing(open_store(lance.path)) as store:
+    with closing(open_store(lance.place.path)) as store:
         assert store.stats().states.rows == 200
         assert store.stats().states.versions <= 3  # texts are not written again
         assert store.stats().values.versions <= 100
@@ -83,12 +83,12 @@ def test_what_was_forgotten_is_in_no_file_and_nothing_else_changes(
         lance.forget_files()
     else:
         # Or else not finding it below would say nothing.
-        tables = {name.split(".")[0] for name in _files_with(lance.path, SECRET)}
+        tables = {name.split(".")[0] for name in _files_with(lance.place.path, SECRET)}
         assert tables == {"log", "states", "values", "vectors"}
     export_log(lance, "you", tmp_path / "before.jsonl")
-    files = {path for path in lance.path.rglob("*.lance") if path.is_file()}
-    assert _files_with(lance.path, fingerprint("me", SECRET))
-    assert _files_with(lance.path, fingerprint("me", with_secret.key))
+    files = {path for path in lance.place.path.rglob("*.lance") if path.is_file()}
+    assert _files_with(lance.place.path, fingerprint("me", SECRET))
+    assert _files_with(lance.place.path, fingerprint("me", with_secret.key))
     redacted = episode("me", task="(forgotten)")
     instead = [new.model_copy(update={"id": old.id}) for old, new in zip(stored, redacted, strict=True)]
     lance.replace("me", instead, event(body=FORGOTTEN))
@@ -97,14 +97,14 @@ def test_what_was_forgotten_is_in_no_file_and_nothing_else_changes(
     lance.drop_vectors("me", [SECRET])
     lance.forget_files()
 
-    assert _files_with(lance.path, SECRET) == []
+    assert _files_with(lance.place.path, SECRET) == []
     for name in (with_secret.key, SECRET):  # nor can a guess be confirmed by its fingerprint
-        assert _files_with(lance.path, fingerprint("me", name)) == []
-    assert not files & set(lance.path.rglob("*"))
+        assert _files_with(lance.place.path, fingerprint("me", name)) == []
+    assert not files & set(lance.place.path.rglob("*"))
     for table in lance._tables:
-        (only,) = table._lance().list_versions()
+        (only,) = table.files.lance().list_versions()
         assert only["metadata"]["total_data_file_rows"] == only["metadata"]["total_rows"]
-        assert int(only["metadata"]["total_data_files"]) == len(list(table.folder.glob("data/*")))
+        assert int(only["metadata"]["total_data_files"]) == len(list(table.files.path.glob("data/*")))
     assert [each.body for each in lance.events("me")] == [*(each.body for each in redacted), FORGOTTEN]
     assert {each.key for each in lance.experiences("me")} == {each.key for each in others}
     assert list(lance.vectors("me")) == ["text"]
@@ -132,9 +132,9 @@ def test_forgetting_that_was_cut_short_is_finished_on_opening(tmp_path: Path) ->
 def test_half_written_files_of_the_killed_are_removed(lance: LanceStore) -> None:
     lance.append([event()])
     for place, name in (("data", ".tmpAbCdEf"), ("_versions", "123.manifest#1"), ("_transactions", ".tmpXyZ")):
-        (lance.path / "log.lance" / place / name).write_text(SECRET)
+        (lance.place.path / "log.lance" / place / name).write_text(SECRET)
     lance.forget_files()
-    assert _files_with(lance.path, SECRET) == []
+    assert _files_with(lance.place.path, SECRET) == []
     assert len(lance.events("me")) == 1
 
 
@@ -143,7 +143,7 @@ def test_stats_count_what_is_there(lance: LanceStore) -> None:
     lance.put_experiences("me", [experience("one"), experience("two")], 0)
     stats = lance.stats()
     assert (stats.log.rows, stats.states.rows, stats.values.rows, stats.vectors.rows) == (len(episode()), 2, 3, 0)
-    on_disk = [path for path in lance.path.glob("*.lance/**/*") if path.is_file()]
+    on_disk = [path for path in lance.place.path.glob("*.lance/**/*") if path.is_file()]
     counted = [stats.log, stats.states, stats.values, stats.vectors]
     assert sum(each.files for each in counted) == len(on_disk)
     assert sum(each.bytes for each in counted) == sum(path.stat().st_size for path in on_disk)

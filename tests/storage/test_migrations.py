@@ -85,17 +85,17 @@ def test_a_new_folder_needs_none(tmp_path: Path) -> None:
 remove = shutil.rmtree
 
 
-def _half(folder: Path) -> None:
+def _half(folder: Path, **_: object) -> None:
     remove(folder / "data")
     raise OSError("killed")
 
 
-def _wholly(folder: Path) -> None:
+def _wholly(folder: Path, **_: object) -> None:
     remove(folder)
     raise OSError("killed")
 
 
-def _not(folder: Path) -> None:
+def _not(folder: Path, **_: object) -> None:
     raise OSError("killed")
 
 
@@ -104,7 +104,7 @@ def test_a_migration_that_was_cut_short_is_finished_at_the_next_opening(
     old: Path, before: Memory, monkeypatch: pytest.MonkeyPatch, dies: Callable[[Path], None]
 ) -> None:
     with monkeypatch.context() as dying:
-        dying.setattr(migrations.shutil, "rmtree", dies)
+        dying.setattr(shutil, "rmtree", dies)
         with pytest.raises(StoreError, match="killed"):
             open_store(old)
     assert json.loads((old / "store.json").read_text())["schema_version"] == 1

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from storage import LanceStore
-from storage.table import _again, connect
+from storage.place import connect
+from storage.table import _again
 from tests.storage.conftest import Child, event, open_store, says
 
 KILLS = int(os.environ.get("KILLS", "8"))
@@ -87,7 +88,7 @@ def test_reading_goes_on_while_another_process_compacts(tmp_path: Path, child: C
 
 def test_what_another_removes_while_it_is_read_is_read_again(lance: LanceStore) -> None:
     lance.append([event()])
-    old = connect(lance.path).open_table("log")
+    old = connect(lance.place.path).open_table("log")
     old.checkout(old.version)
     lance.append([event()])
     lance.forget_files()

@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from rememberer.records import Event, Experience
 from rememberer.store import Vector
+from storage.place import connect
 from storage.schema import fingerprint, log_rows, vector_rows
-from storage.table import connect
 
 EXPERIENCES = pa.schema(
     [

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import lancedb  # noqa: F401  # for all that are forked from here
 
-import storage.maintenance
+import storage.table
 from rememberer.memory import Memory
 from rememberer.policy import Retrieved, Situation
 from rememberer.records import Candidate, Decision, DecisionKind, Proposal
@@ -198,7 +198,7 @@ def work(life: Life, pipe: Connection) -> None:
     """Do this and that without end, and one of it more often than the others."""
     os.environ["LANCEDB_LOG"] = "error"
     # As if the tables were long already: so that it is killed while it compacts, too.
-    storage.maintenance.VERSIONS = 10
+    storage.table.MANY = 10
     pipe.send(("up",))
     try:
         worker = Worker(life, lambda *words: pipe.send(words))
