@@ -11,14 +11,14 @@ import os
 # Before numpy reads them: one thread is what the limit is measured with, too.
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
-import sys
+from functools import partial
 from itertools import islice
 from time import thread_time
 
 import numpy as np
 
 from benchmarks import synthetic
-from benchmarks.figures import Figures, ms, peak
+from benchmarks.figures import Figures, ms, peak, run
 from rememberer import CachedEncoder
 from rememberer.similarity import Comparison, Index, Similarity
 
@@ -27,7 +27,7 @@ NEW = 40
 WORLDS: dict[str, Comparison] = {"pages by text": None, "pages by kind": synthetic.KINDS}
 
 
-def measure(figures: Figures, size: int, name: str) -> None:
+def measure(name: str, figures: Figures, size: int) -> None:
     """Fill an index, and have one leave for each that comes."""
     compare, chance = WORLDS[name], np.random.default_rng(size)
     encoder = CachedEncoder(synthetic.Encoder())
@@ -51,14 +51,5 @@ def measure(figures: Figures, size: int, name: str) -> None:
     print(f"{'':52} at most {max(took):.0f} ms; {peak()}")
 
 
-def main() -> None:
-    figures = Figures("capacity", "one exact product over the different texts")
-    for size in [int(each) for each in sys.argv[1:] if each.isdigit()] or SIZES:
-        for name in WORLDS:
-            measure(figures, size, name)
-    if "--save" in sys.argv:
-        figures.save()
-
-
 if __name__ == "__main__":
-    main()
+    run("capacity", "one exact product over the different texts", SIZES, *(partial(measure, name) for name in WORLDS))

@@ -2,8 +2,9 @@
 
 import csv
 import resource
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -48,6 +49,16 @@ class Figures:
             writer = csv.DictWriter(file, list(Figure.__annotations__), lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows[key] for key in sorted(rows))
+
+
+def run(name: str, limit: str, sizes: Sequence[int], *measures: Callable[[Figures, int], object]) -> None:
+    """Measure at the sizes that the command line names, else at `sizes`; with --save the figures are kept."""
+    figures = Figures(name, limit)
+    for size in [int(each) for each in sys.argv[1:] if each.isdigit()] or sizes:
+        for measure in measures:
+            measure(figures, size)
+    if "--save" in sys.argv:
+        figures.save()
 
 
 def ms(work: Callable[[], object], count: int = 1, clock: Callable[[], float] = time.perf_counter) -> list[float]:

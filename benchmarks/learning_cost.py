@@ -9,16 +9,16 @@ takes is in `benchmarks.importing`.
 """
 
 import json
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks import synthetic
-from benchmarks.figures import Figures, ms, peak
+from benchmarks.figures import Figures, ms, peak, run
 from rememberer import EpisodeStarted, Event, Labelled, Learner, LearningSettings, Memory, Observed
 from storage import LanceStore
 
@@ -47,10 +47,13 @@ def log(steps: int, n: int | None) -> Iterator[Event]:
             yield Event(user="me", episode=episode, body=observed)
 
 
-def measure(figures: Figures, steps: int, n: int | None, folder: Path) -> None:
+def measure(n: int | None, figures: Figures, steps: int) -> None:
     """Learn a log, and label steps of it."""
     events = list(log(steps, n))
-    with closing(LanceStore(folder, embedding_model="made up")) as store:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(LanceStore(Path(folder), embedding_model="made up")) as store,
+    ):
         for start in range(0, len(events), 20_000):
             store.append(events[start : start + 20_000])
         memory = Memory(store, encoder=synthetic.Encoder(), tables=lambda env: None)
@@ -71,15 +74,10 @@ def measure(figures: Figures, steps: int, n: int | None, folder: Path) -> None:
     print(f"{'':52} {peak()}")
 
 
-def main() -> None:
-    figures = Figures("learning_cost", "of a label, the same writes to the store alone; of a log, json.loads of it")
-    for steps in [int(each) for each in sys.argv[1:] if each.isdigit()] or SIZES:
-        for n in (None, 1):
-            with tempfile.TemporaryDirectory() as folder:
-                measure(figures, steps, n, Path(folder))
-    if "--save" in sys.argv:
-        figures.save()
-
-
 if __name__ == "__main__":
-    main()
+    run(
+        "learning_cost",
+        "of a label, the same writes to the store alone; of a log, json.loads of it",
+        SIZES,
+        *(partial(measure, n) for n in (None, 1)),
+    )

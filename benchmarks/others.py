@@ -14,7 +14,6 @@ import os
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", ANONYMIZED_TELEMETRY="False", MEM0_TELEMETRY="False")
 
 import logging
-import sys
 import tempfile
 import uuid
 from collections.abc import Sequence
@@ -26,7 +25,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from benchmarks import synthetic
-from benchmarks.figures import Figures, ms
+from benchmarks.figures import Figures, ms, run
 from rememberer import Memory, State
 from rememberer.embedding import Matrix
 from storage import LanceStore
@@ -215,13 +214,5 @@ def _times(kind: type[Other], states: Sequence[State], new: Sequence[State]) -> 
     return found
 
 
-def main() -> None:
-    figures = Figures("others", "what ours takes, of a new page of a known task")
-    for size in [int(each) for each in sys.argv[1:] if each.isdigit()] or SIZES:
-        measure(figures, size)
-    if "--save" in sys.argv:
-        figures.save()
-
-
 if __name__ == "__main__":
-    main()
+    run("others", "what ours takes, of a new page of a known task", SIZES, measure)

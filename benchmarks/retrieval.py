@@ -12,15 +12,15 @@ import os
 # Before numpy reads them: one thread is what the limit is measured with, too.
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
-import sys
 from collections.abc import Callable
+from functools import partial
 from itertools import islice
 from time import thread_time
 
 import numpy as np
 
 from benchmarks import synthetic
-from benchmarks.figures import Figures, ms, peak
+from benchmarks.figures import Figures, ms, peak, run
 from envs import wikihow
 from rememberer import CachedEncoder, Event, InMemoryStore, Memory, State
 from rememberer.similarity import Comparison, Index, Similarity
@@ -38,7 +38,7 @@ WORLDS: dict[str, tuple[Comparison, Callable[..., State]]] = {
 }
 
 
-def measure(figures: Figures, size: int, name: str) -> None:
+def measure(name: str, figures: Figures, size: int) -> None:
     """Fill a memory and ask it for what is new."""
     compare, make = WORLDS[name]
     chance, encoder = np.random.default_rng(size), synthetic.Encoder()
@@ -95,15 +95,10 @@ def _index(
     return index.nearest, first
 
 
-def main() -> None:
-    figures = Figures("retrieval", "one encoding and one exact product over the different texts")
-    sizes = [int(each) for each in sys.argv[1:] if each.isdigit()]
-    for size in sizes or SIZES:
-        for name in WORLDS:
-            measure(figures, size, name)
-    if "--save" in sys.argv:
-        figures.save()
-
-
 if __name__ == "__main__":
-    main()
+    run(
+        "retrieval",
+        "one encoding and one exact product over the different texts",
+        SIZES,
+        *(partial(measure, name) for name in WORLDS),
+    )

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from hypothesis import settings
 
 NIGHTLY = bool(os.environ.get("REMEMBERER_NIGHTLY"))
@@ -18,9 +19,10 @@ NIGHTLY = bool(os.environ.get("REMEMBERER_NIGHTLY"))
 settings.register_profile("unhurried", deadline=None, max_examples=1000 if NIGHTLY else 100)
 settings.load_profile("unhurried")
 
-# Before anything is imported that reads them.
+# Before anything is imported that reads them. The workers of a run have to learn of the night, too.
 for _name in [name for name in os.environ if name.startswith(("REMEMBERER_", "OPENAI_"))]:
-    del os.environ[_name]
+    if _name != "REMEMBERER_NIGHTLY":
+        del os.environ[_name]
 os.environ.update(
     HF_HUB_OFFLINE="1",
     HF_HUB_DISABLE_TELEMETRY="1",
@@ -31,6 +33,12 @@ os.environ.update(
     OMP_NUM_THREADS="1",
     OPENBLAS_NUM_THREADS="1",
 )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """A worker a core; none where only files are named, which are done before workers have started."""
+    return None if any(Path(each.partition("::")[0]).is_dir() for each in config.args) else 0
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -50,12 +58,17 @@ def _home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the default encoder exported, made as the program makes it, once: it takes half a minute."""
-    folder = tmp_path_factory.mktemp("encoders")
-    command = [sys.executable, "-W", "ignore", "-m", "rememberer.onnx_export", str(folder)]
-    made = subprocess.run(command, capture_output=True, text=True)
-    assert made.returncode == 0, made.stderr
-    assert made.stdout.strip() in map(str, folder.glob("*.onnx"))
-    assert not list(folder.glob("*.part"))
+    run = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        run = run.parent  # which all workers share
+    folder = run / "encoders"
+    with FileLock(run / "encoders.lock"):
+        if not list(folder.glob("*.onnx")):
+            command = [sys.executable, "-W", "ignore", "-m", "rememberer.onnx_export", str(folder)]
+            made = subprocess.run(command, capture_output=True, text=True)
+            assert made.returncode == 0, made.stderr
+            assert made.stdout.strip() in map(str, folder.glob("*.onnx"))
+            assert not list(folder.glob("*.part"))
     return folder
 
 

@@ -1,7 +1,9 @@
-"""An encoder for tests: quick, the same in every process, and it counts what it is asked."""
+"""Encoders for tests: quick, and the same in every process."""
 
 import hashlib
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +29,27 @@ class WordEncoder:
 
 
 def _vector(text: str) -> Matrix:
-    words = [hashlib.shake_256(word.encode("utf-8", "surrogatepass")).digest(384) for word in ["", *text.split()]]
-    total = np.sum([np.frombuffer(word, dtype=np.uint8) / 255 - 0.5 for word in words], axis=0)
+    total = np.sum([_word(word) for word in ["", *text.split()]], axis=0)
     return (total / np.linalg.norm(total)).astype(np.float32)
+
+
+@lru_cache(10_000)
+def _word(word: str) -> "np.ndarray[Any, np.dtype[np.float64]]":
+    digest = hashlib.shake_256(word.encode("utf-8", "surrogatepass")).digest(384)
+    return np.frombuffer(digest, dtype=np.uint8) / 255 - 0.5
+
+
+class OverlapEncoder:
+    """Vectors of these texts whose products are the share of words that two of them have in common."""
+
+    name = "overlap"
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        sets = [frozenset(text.split()) for text in texts]
+        shares = np.array([[len(one & other) / len(one | other) for other in sets] for one in sets])
+        values, columns = np.linalg.eigh(shares)
+        rows = (columns * np.sqrt(np.clip(values, 0, None))).astype(np.float32)
+        self._row = dict(zip(texts, rows, strict=True))
+
+    def encode(self, texts: Sequence[str]) -> Matrix:
+        return np.stack([self._row[text] for text in texts])

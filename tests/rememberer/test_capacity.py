@@ -1,41 +1,20 @@
 """A full memory: what leaves, what stays, and that nothing is lost."""
 
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import closing
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from rememberer.embedding import Matrix
 from rememberer.errors import StoreError, UnknownExperience
 from rememberer.learning import Learner
 from rememberer.memory import Memory
 from rememberer.records import Dropped, EpisodeStarted, Imported, ImportedAction, Observed, State
 from rememberer.store import InMemoryStore
 from storage import LanceStore
-from tests.rememberer.encoders import WordEncoder
+from tests.rememberer.encoders import OverlapEncoder, WordEncoder
 from tests.rememberer.logs import table
 from tests.rememberer.test_learning_goldens import TASK, assert_same, load, state
-from tests.rememberer.test_memory import names, open_store, place, walk
-
-
-class OverlapEncoder:
-    """Vectors of these texts whose products are the share of words that two of them have in common."""
-
-    name = "overlap"
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        sets = [frozenset(text.split()) for text in texts]
-        shares = np.array([[len(one & other) / len(one | other) for other in sets] for one in sets])
-        values, columns = np.linalg.eigh(shares)
-        rows = (columns * np.sqrt(np.clip(values, 0, None))).astype(np.float32)
-        self._row = dict(zip(texts, rows, strict=True))
-
-    def encode(self, texts: Sequence[str]) -> Matrix:
-        return np.stack([self._row[text] for text in texts])
+from tests.rememberer.test_memory import names, place, walk
 
 
 @pytest.mark.parametrize("case", ["g044_item_cap_2", "g046_item_cap_dup_refused", "g047_item_cap_unreached"])
@@ -62,12 +41,6 @@ def test_golden(case: str) -> None:
             )
         memory.retrieve(now)
     assert_same(Learner(memory.store.events("me")), golden["expected_result"], golden)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[LanceStore]:
-    with closing(open_store(tmp_path / "memory")) as opened:
-        yield opened
 
 
 def full(store: Any, capacity: int = 2) -> Memory:

@@ -1,6 +1,6 @@
 """What is forgotten is gone from the log, the view, the embeddings and the files; all else is as it was."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from pathlib import Path
@@ -33,7 +33,8 @@ from rememberer.records import (
 )
 from rememberer.store import InMemoryStore, Store
 from storage import LanceStore
-from tests.rememberer.encoders import WordEncoder
+from tests.rememberer.conftest import open_store
+from tests.rememberer.worlds import memory_on
 
 TASK = "a present for grandmother"
 PLAIN = "a lamp"
@@ -125,20 +126,6 @@ def fill(memory: Memory, **learning: Any) -> None:
     memory.label("lamp", 1, 0.25, comment="quite so")
 
 
-def open_memory(store: Store, user: str = "me") -> Memory:
-    return Memory(store, user, WordEncoder(), tables=lambda env: None)
-
-
-def open_store(path: Path) -> LanceStore:
-    return LanceStore(path, embedding_model="words")
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[LanceStore]:
-    with closing(open_store(tmp_path / "memory")) as opened:
-        yield opened
-
-
 def on_disk(folder: Path) -> bytes:
     return b"\n".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
 
@@ -155,7 +142,7 @@ def told(store: Store, user: str = "me") -> str:
 
 
 def test_nothing_of_a_forgotten_task_is_left(store: LanceStore, tmp_path: Path) -> None:
-    memory = open_memory(store)
+    memory = memory_on(store)
     fill(memory)
     assert all(word in told(store) and word.encode() in on_disk(tmp_path / "memory") for word in SECRETS)
     memory.forget([SLIPPERS.key, WOOL.key])
@@ -172,7 +159,7 @@ def test_nothing_of_a_forgotten_task_is_left(store: LanceStore, tmp_path: Path) 
 
 @pytest.mark.parametrize("learning", [{}, {"n": 1}, {"n": 1, "bootstrap": "nearest"}, {"alpha": 0.5}])
 def test_the_values_of_everything_else_stay(learning: dict[str, Any]) -> None:
-    memory = open_memory(InMemoryStore())
+    memory = memory_on(InMemoryStore())
     fill(memory, **learning)
     before = known(memory)
     memory.forget([WOOL.key])
@@ -188,7 +175,7 @@ def test_the_values_of_everything_else_stay(learning: dict[str, Any]) -> None:
 
 
 def test_experiences_that_quoted_it_lose_the_quotation_only(store: LanceStore) -> None:
-    memory = open_memory(store)
+    memory = memory_on(store)
     fill(memory)
     memory.forget([SLIPPERS.key])
     (row,) = memory.experience(LAMP.key).actions
@@ -201,7 +188,7 @@ def test_experiences_that_quoted_it_lose_the_quotation_only(store: LanceStore) -
 
 
 def test_pages_where_nothing_was_done_go_with_what_led_there_or_with_the_last_of_their_task(store: LanceStore) -> None:
-    memory = open_memory(store)
+    memory = memory_on(store)
     fill(memory)
     memory.forget([SLIPPERS.key])
     assert [word for word in ("parcel", "catalogue", "wool") if word not in told(store)] == []
@@ -212,7 +199,7 @@ def test_pages_where_nothing_was_done_go_with_what_led_there_or_with_the_last_of
 
 @pytest.mark.parametrize("order", [(SLIPPERS, WOOL), (WOOL, SLIPPERS)])
 def test_a_page_to_which_two_ways_led_goes_with_the_second(order: tuple[State, State]) -> None:
-    memory = open_memory(InMemoryStore())
+    memory = memory_on(InMemoryStore())
     for where in order:
         start = EpisodeStarted(env="nowhere", task_id="t", task=TASK, state=where)
         memory.write(
@@ -224,7 +211,7 @@ def test_a_page_to_which_two_ways_led_goes_with_the_second(order: tuple[State, S
 
 
 def test_an_experience_stays_where_a_forgotten_step_ended_on_its_page() -> None:
-    memory = open_memory(InMemoryStore())
+    memory = memory_on(InMemoryStore())
     fill(memory)
     before = memory.experience(LAMP.key)
     start = EpisodeStarted(env="nowhere", task_id="t", task=TASK, state=PARCEL)
@@ -234,7 +221,7 @@ def test_an_experience_stays_where_a_forgotten_step_ended_on_its_page() -> None:
 
 
 def test_it_is_not_found_any_more_and_can_be_learnt_anew(store: LanceStore) -> None:
-    memory = open_memory(store)
+    memory = memory_on(store)
     fill(memory)
     memory.forget([SLIPPERS.key, WOOL.key])
     found = {each.experience.key for each in memory.retrieve(SLIPPERS, 100)}
@@ -250,19 +237,19 @@ def test_it_is_not_found_any_more_and_can_be_learnt_anew(store: LanceStore) -> N
 
 def test_reopened_and_rebuilt_it_is_the_same(tmp_path: Path) -> None:
     with closing(open_store(tmp_path / "memory")) as store:
-        memory = open_memory(store)
+        memory = memory_on(store)
         fill(memory, n=1)
         memory.forget([WOOL.key])
         before = memory.experiences()
         memory.rebuild()
         assert memory.experiences() == store.experiences("me") == before
     with closing(open_store(tmp_path / "memory")) as store:
-        again = open_memory(store)
+        again = memory_on(store)
         assert again.experiences() == store.experiences("me") == before
 
 
 def test_another_users_memory_is_untouched(store: LanceStore) -> None:
-    mine, yours = open_memory(store), open_memory(store, "you")
+    mine, yours = memory_on(store), memory_on(store, "you")
     fill(mine)
     fill(yours)
     before, vectors = told(store, "you"), store.vectors("you")
@@ -272,11 +259,11 @@ def test_another_users_memory_is_untouched(store: LanceStore) -> None:
     assert {text: vector.tobytes() for text, vector in after.items()} == {
         text: vector.tobytes() for text, vector in vectors.items()
     }
-    assert open_memory(store, "you").experiences() == yours.experiences()
+    assert memory_on(store, "you").experiences() == yours.experiences()
 
 
 def test_what_an_open_task_needs_cannot_be_forgotten_yet(store: LanceStore) -> None:
-    memory = open_memory(store)
+    memory = memory_on(store)
     fill(memory)
     before = told(store)
     memory.write([EpisodeStarted(env="nowhere", task_id="t", task=TASK, state=SLIPPERS)], "open")
@@ -293,7 +280,7 @@ def test_what_an_open_task_needs_cannot_be_forgotten_yet(store: LanceStore) -> N
 
 
 def test_where_one_key_is_unknown_nothing_is_forgotten(store: LanceStore) -> None:
-    memory = open_memory(store)
+    memory = memory_on(store)
     fill(memory)
     before = told(store)
     with pytest.raises(UnknownExperience, match="no experience 'nonsense'"):
@@ -303,13 +290,13 @@ def test_where_one_key_is_unknown_nothing_is_forgotten(store: LanceStore) -> Non
 
 
 def test_another_memory_on_the_same_store_forgets_too(store: LanceStore) -> None:
-    here, there = open_memory(store), open_memory(store)
+    here, there = memory_on(store), memory_on(store)
     fill(here)
     there.retrieve(WOOL)
     there.refresh()
     here.forget([SLIPPERS.key, WOOL.key])
     there.label("lamp", 1, 1.0)
-    assert there.experiences() == open_memory(store).experiences()
+    assert there.experiences() == memory_on(store).experiences()
     there.retrieve(LAMP)
     there.label("lamp", 1, -1.0)
     said = told(store)
@@ -320,7 +307,7 @@ def test_what_another_process_writes_while_it_is_forgotten_waits_and_is_whole(tm
     """A visit to the page, a pin on it and a word about it come when the log was read but not yet rewritten."""
     folder = tmp_path / "memory"
     with closing(open_store(folder)) as store, closing(open_store(folder)) as other:
-        here, there = open_memory(store), open_memory(other)
+        here, there = memory_on(store), memory_on(other)
         fill(here)
         there.refresh()
         there.retrieve(WOOL)
@@ -345,7 +332,7 @@ def test_what_another_process_writes_while_it_is_forgotten_waits_and_is_whole(tm
         here.refresh()
         (row,) = here.experience(SLIPPERS.key).actions  # learnt anew, from that visit alone
         assert (row.q, row.visits) == (0.25, 1)
-        assert open_memory(store).experiences() == here.experiences() == there.experiences() == store.experiences("me")
+        assert memory_on(store).experiences() == here.experiences() == there.experiences() == store.experiences("me")
         assert WOOL.key not in told(store)
         here.forget([SLIPPERS.key])
         files = on_disk(folder)
@@ -374,13 +361,13 @@ def test_who_dies_while_forgetting_has_it_forgotten_or_can_do_it_again(
         return die
 
     with closing(open_store(tmp_path / "memory")) as store:
-        memory = open_memory(store)
+        memory = memory_on(store)
         fill(memory)
         monkeypatch.setattr(store, stage, dying(getattr(store, stage)))
         with pytest.raises(Killed):
             memory.forget([SLIPPERS.key, WOOL.key])
     with closing(open_store(tmp_path / "memory")) as store:
-        again = open_memory(store)
+        again = memory_on(store)
         assert store.experiences("me") == again.experiences()
         if left := known(again).keys() & {SLIPPERS.key, WOOL.key}:
             assert left == {SLIPPERS.key, WOOL.key}

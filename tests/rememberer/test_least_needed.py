@@ -1,19 +1,16 @@
 """Which state a full memory needs least: of the two most alike the less visited one."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rememberer import capacity, similarity
-from rememberer.embedding import Matrix
 from rememberer.records import ActionText, State
 from rememberer.similarity import Index, Similarity
-from tests.rememberer.encoders import WordEncoder
+from tests.rememberer.encoders import OverlapEncoder, WordEncoder
 from tests.rememberer.logs import patient
 
 GOLDENS = Path(__file__).parents[1] / "goldens" / "rlem"
@@ -23,26 +20,11 @@ def state(task: str, observation: str) -> State:
     return State(env="nowhere", task=task, observation=observation, kind="x")
 
 
-class Jaccard:
-    """The goldens' toy similarity as vectors: words in common through all words, among the texts of a golden."""
-
-    name = "jaccard"
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        bags = [set(text.split()) for text in texts]
-        table = np.array([[len(one & other) / len(one | other) for other in bags] for one in bags])
-        values, columns = np.linalg.eigh(table)
-        self._rows = dict(zip(texts, (columns * np.sqrt(np.clip(values, 0, None))).astype(np.float32), strict=True))
-
-    def encode(self, texts: Sequence[str]) -> Matrix:
-        return np.stack([self._rows[text] for text in texts])
-
-
 @pytest.mark.parametrize("case", ["g044_item_cap_2", "g046_item_cap_dup_refused", "g047_item_cap_unreached"])
 def test_golden_of_what_stays_in_a_full_memory(case: str) -> None:
     golden = json.loads((GOLDENS / f"{case}.json").read_text())
     texts = dict.fromkeys(text for call in golden["calls"] for text in call["step"][:2])
-    index = Index(Similarity(Jaccard(list(texts))))
+    index = Index(Similarity(OverlapEncoder(list(texts))))
     visits: dict[str, int] = {}
     here, known = None, {}
     for call in golden["calls"]:

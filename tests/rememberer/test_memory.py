@@ -1,49 +1,32 @@
 """A user's memory: what is written is learnt, found again, and there after a restart; on LanceDB."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from rememberer.embedding import Matrix
 from rememberer.errors import NoSuchStep, SessionError, StoreError, UnknownEpisode, UnknownExperience
 from rememberer.memory import Memory
 from rememberer.policy import Retrieved
 from rememberer.records import Body, EpisodeEnded, EpisodeStarted, Event, Labelled, Observed, State
-from rememberer.store import InMemoryStore, Store
+from rememberer.store import InMemoryStore
 from storage import LanceStore
+from tests.rememberer.conftest import open_store
 from tests.rememberer.encoders import WordEncoder
 from tests.rememberer.logs import logs, page, patient
+from tests.rememberer.worlds import memory_on
 
 SHOES = "buy a red shoe"
 
 
 def place(observation: str, task: str = SHOES) -> State:
     return State(env="nowhere", task=task, observation=observation, kind="page")
-
-
-def open_store(path: Path) -> LanceStore:
-    return LanceStore(path, embedding_model="words")
-
-
-def open_memory(store: Store, user: str = "me", encoder: Any = None) -> Memory:
-    return Memory(store, user, encoder or WordEncoder(), tables=lambda env: None)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[LanceStore]:
-    with closing(open_store(tmp_path / "memory")) as opened:
-        yield opened
-
-
-@pytest.fixture
-def memory(store: LanceStore) -> Memory:
-    return open_memory(store)
 
 
 def walk(
@@ -96,7 +79,7 @@ def test_equally_similar_ones_by_visits_then_by_age(memory: Memory) -> None:
     def by_task(env: str) -> dict[tuple[str, str], float]:
         return {("page", "page"): 1.0}
 
-    for opened in (memory, open_memory(memory.store)):
+    for opened in (memory, memory_on(memory.store)):
         kinds = Memory(opened.store, "me", WordEncoder(), tables=by_task)
         assert names(kinds.retrieve(place("?", "task0"), 2)) == ["page2", "page0"]
         assert names(kinds.retrieve(place("?", "task1"), 2)) == ["page1", "page3"]
@@ -138,12 +121,12 @@ def test_what_is_left_out_does_not_use_up_the_limit(memory: Memory) -> None:
 def test_writing_never_encodes(store: LanceStore) -> None:
     encoder = WordEncoder()
     encoder.forbidden = True
-    memory = open_memory(store, encoder=encoder)
+    memory = memory_on(store, encoder=encoder)
     walk(memory, "one", "a red shoe", "a blue shoe", "end")
     memory.label("one", 1, -1.0)
     memory.withdraw("one", 1)
     memory.pin(place("a red shoe").key)
-    assert len(open_memory(store, encoder=encoder)) == len(memory) == 2
+    assert len(memory_on(store, encoder=encoder)) == len(memory) == 2
 
 
 def test_writing_does_not_wait_for_a_model_that_somebody_else_waits_for(store: LanceStore) -> None:
@@ -155,7 +138,7 @@ def test_writing_does_not_wait_for_a_model_that_somebody_else_waits_for(store: L
             assert go_on.wait(30)
             return super().encode(texts)
 
-    memory = open_memory(store, encoder=Slow())
+    memory = memory_on(store, encoder=Slow())
     walk(memory, "one", "a red shoe", "end")
     with ThreadPoolExecutor(2) as pool:
         retrieved = pool.submit(memory.retrieve, place("a red shoe"))
@@ -168,13 +151,13 @@ def test_writing_does_not_wait_for_a_model_that_somebody_else_waits_for(store: L
 
 
 def test_what_was_encoded_is_kept_with_the_next_thing_written(store: LanceStore) -> None:
-    memory = open_memory(store)
+    memory = memory_on(store)
     walk(memory, "one", "a red shoe", "end")
     memory.retrieve(place("a blue shoe"))
     memory.label("one", 1, 1.0)
     encoder = WordEncoder()
     encoder.forbidden = True
-    assert names(open_memory(store, encoder=encoder).retrieve(place("a blue shoe"))) == ["a red shoe"]
+    assert names(memory_on(store, encoder=encoder).retrieve(place("a blue shoe"))) == ["a red shoe"]
 
 
 def test_a_model_that_fails_once_loses_nothing(store: LanceStore) -> None:
@@ -187,7 +170,7 @@ def test_a_model_that_fails_once_loses_nothing(store: LanceStore) -> None:
             return super().encode(texts)
 
     encoder = Fails()
-    memory = open_memory(store, encoder=encoder)
+    memory = memory_on(store, encoder=encoder)
     walk(memory, "one", "a red shoe", "end")
     with pytest.raises(StoreError):
         memory.retrieve(place("a red shoe"))
@@ -197,7 +180,7 @@ def test_a_model_that_fails_once_loses_nothing(store: LanceStore) -> None:
 
 def test_all_is_there_after_a_restart(tmp_path: Path) -> None:
     with closing(open_store(tmp_path / "memory")) as store:
-        memory = open_memory(store)
+        memory = memory_on(store)
         walk(memory, "one", "a red shoe", "a blue shoe", "end")
         walk(memory, "two", "a red boot", "a blue shoe", end=False)
         memory.label("one", 1, -0.5)
@@ -205,7 +188,7 @@ def test_all_is_there_after_a_restart(tmp_path: Path) -> None:
         before = seen(memory)
         labels = memory.labels("one")
     with closing(open_store(tmp_path / "memory")) as store:
-        again = open_memory(store)
+        again = memory_on(store)
         assert seen(again) == before
         assert again.labels("one") == labels == {1: -0.5}
 
@@ -229,12 +212,12 @@ class LosesRows(InMemoryStore):
 @pytest.mark.parametrize("reopened", [True, False])
 def test_a_view_that_missed_a_write_is_mended_on_opening_or_with_the_next_write(reopened: bool) -> None:
     store = LosesRows()
-    memory = open_memory(store)
+    memory = memory_on(store)
     walk(memory, "one", "a red shoe", "end")  # it is in the log, so it was not refused
     store.__class__ = InMemoryStore  # type: ignore[assignment]
     assert store.experiences("me") == []
     if reopened:
-        memory = open_memory(store)
+        memory = memory_on(store)
     else:
         walk(memory, "two", "a blue shoe", "end")
     assert store.experiences("me") == memory.experiences()
@@ -251,7 +234,7 @@ def test_rows_of_the_view_that_the_log_knows_nothing_of_go_when_it_is_made_anew(
 
 
 def test_two_memories_on_one_store_see_each_other(store: LanceStore) -> None:
-    here, there = open_memory(store), open_memory(store)
+    here, there = memory_on(store), memory_on(store)
     walk(here, "one", "a red shoe", "end")
     assert there.experiences() == []
     (change,) = there.refresh()
@@ -267,7 +250,7 @@ def test_two_memories_on_one_store_see_each_other(store: LanceStore) -> None:
 
 def test_what_others_wrote_between_ones_own_events_is_not_missed(store: LanceStore) -> None:
     """A retry: of two events the first is in the log already, written by another process, and then others came."""
-    here, there = open_memory(store), open_memory(store)
+    here, there = memory_on(store), memory_on(store)
     started = EpisodeStarted(env="nowhere", task_id="t", task=SHOES, state=place("a red shoe"))
     there.write([started], "one", ["started"])
     walk(there, "two", "a blue shoe", "end")
@@ -279,7 +262,7 @@ def test_what_others_wrote_between_ones_own_events_is_not_missed(store: LanceSto
 
 
 def test_an_id_that_the_log_has_tells_the_second_writer(store: LanceStore) -> None:
-    here, there = open_memory(store), open_memory(store)
+    here, there = memory_on(store), memory_on(store)
     walk(here, "one", "a red shoe", "end")
     there.refresh()
     first, moved = here.append([Labelled(step=1, value=1.0)], "one", ["label"])
@@ -293,7 +276,7 @@ def test_an_id_that_the_log_has_tells_the_second_writer(store: LanceStore) -> No
 
 
 def test_users_never_see_each_other(store: LanceStore) -> None:
-    mine, yours = open_memory(store, "me"), open_memory(store, "you")
+    mine, yours = memory_on(store, "me"), memory_on(store, "you")
     walk(mine, "one", "a red shoe", "end")
     yours.refresh()
     assert yours.experiences() == yours.retrieve(place("a red shoe")) == yours.episodes() == []
@@ -309,7 +292,7 @@ def test_users_never_see_each_other(store: LanceStore) -> None:
             refused()
     walk(yours, "one", "a red shoe", "end", reward=0.25)
     assert [each.actions[0].q for each in mine.experiences() + yours.experiences()] == [1.0, 0.25]
-    assert open_memory(store, "me").experiences() == mine.experiences()
+    assert memory_on(store, "me").experiences() == mine.experiences()
 
 
 def test_a_label_tells_what_moved_and_can_be_taken_back(memory: Memory) -> None:
@@ -353,7 +336,7 @@ def test_pinning_holds_until_it_is_taken_back(memory: Memory) -> None:
     key = place("a red shoe").key
     memory.pin(key)
     assert memory.experience(key).pinned
-    assert open_memory(memory.store).experience(key).pinned
+    assert memory_on(memory.store).experience(key).pinned
     memory.pin(key, False)
     assert not memory.experience(key).pinned
 
@@ -372,17 +355,17 @@ def test_rebuilding_makes_view_and_embeddings_again(memory: Memory) -> None:
     assert set(memory.store.vectors("me")) == {SHOES, "a red shoe", "a blue shoe"}
 
 
-@settings(patient, max_examples=30)
+@patient
 @given(logs())
 def test_any_log_is_the_same_memory_live_reopened_and_rebuilt(log: list[Event]) -> None:
     store = InMemoryStore()
-    live = open_memory(store)
+    live = memory_on(store)
     for event in log:
         live.write([event.body], event.episode)
     here = page("one")
     kept, found = live.experiences(), live.retrieve(here, 100)
     assert sorted(kept, key=lambda each: each.key) == sorted(store.experiences("me"), key=lambda each: each.key)
-    reopened = open_memory(store)
+    reopened = memory_on(store)
     assert (reopened.experiences(), reopened.retrieve(here, 100)) == (kept, found)
     live.rebuild()
     assert (live.experiences(), live.retrieve(here, 100)) == (kept, found)

@@ -10,7 +10,7 @@ from rememberer.errors import SessionError
 from rememberer.policy import Retrieved, Situation
 from rememberer.records import Candidate, Decision, Proposal
 from rememberer.session import Session
-from storage import LanceStore
+from tests.rememberer.conftest import open_store
 from tests.rememberer.worlds import Corridor, Scripted, answer, memory_on
 
 SECRET = "slippers"
@@ -25,10 +25,6 @@ class Quotes(Scripted):
         evidence = tuple(each.experience.key for each in retrieved)
         row = Candidate(action="go on", reason=f"as in {words}", evidence=evidence)
         return Proposal(candidates=(row,), prompt=words, reply=words)
-
-
-def open_store(folder: Path) -> LanceStore:
-    return LanceStore(folder, embedding_model="words")
 
 
 def on_disk(folder: Path) -> bytes:

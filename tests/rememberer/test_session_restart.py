@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from envs import Observation, Step
@@ -48,7 +48,6 @@ def told(events: list[Event]) -> list[object]:
     return [event.body.model_dump(exclude={"proposal": {"seconds", "recalled"}}) for event in events]
 
 
-@settings(max_examples=60, deadline=None)
 @given(answers=st.lists(ANSWERS, min_size=1, max_size=6), data=st.data())
 def test_cut_anywhere_it_goes_on_as_if_nothing_had_been(answers: list[Answer], data: st.DataObject) -> None:
     whole = memory_on()

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from envs import Action, Observation, Step, Task, UnknownTask
+from rememberer.embedding import Encoder
 from rememberer.memory import Memory
 from rememberer.policy import Retrieved, Situation
 from rememberer.records import Candidate, Decision, DecisionKind, Proposal
@@ -97,8 +98,8 @@ class Scripted:
         )
 
 
-def memory_on(store: Store | None = None, user: str = "me") -> Memory:
-    return Memory(store or InMemoryStore(), user, WordEncoder(), tables=lambda env: None)
+def memory_on(store: Store | None = None, user: str = "me", encoder: Encoder | None = None) -> Memory:
+    return Memory(store or InMemoryStore(), user, encoder or WordEncoder(), tables=lambda env: None)
 
 
 def begin(memory: Memory, world: Corridor | None = None, policy: Scripted | None = None, **options: Any) -> Session:

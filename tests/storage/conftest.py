@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -92,6 +94,19 @@ def experience(
 
 def open_store(place: Path | str) -> LanceStore:
     return LanceStore(place, embedding_model=MODEL)
+
+
+def in_eight_threads(work: Callable[[int], object]) -> None:
+    """Do it at once in eight threads, with the thread's number; what one of them raises is raised."""
+    together = threading.Barrier(8)
+
+    def start(number: int) -> None:
+        together.wait()
+        work(number)
+
+    with ThreadPoolExecutor(8) as pool:
+        for done in [pool.submit(start, number) for number in range(8)]:
+            done.result()
 
 
 @pytest.fixture(params=["memory", "folder", "bucket"])

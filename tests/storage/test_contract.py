@@ -1,14 +1,12 @@
 """What every store does: each test runs against the one in memory and the one on disk."""
 
-import threading
-
 import numpy as np
 import pytest
 
 from rememberer.records import EpisodeStarted, Forgotten, Imported, ImportedAction, Labelled, Pinned
 from rememberer.store import Page, Store
 from tests.conftest import NIGHTLY
-from tests.storage.conftest import NASTY, episode, event, experience, state
+from tests.storage.conftest import NASTY, episode, event, experience, in_eight_threads, state
 
 
 def test_events_come_back_as_they_were_in_order(store: Store) -> None:
@@ -163,23 +161,14 @@ def test_nobody_sees_or_touches_what_is_anothers(store: Store) -> None:
 
 def test_eight_threads_lose_nothing_and_number_everything_once(store: Store, request: pytest.FixtureRequest) -> None:
     labels = 10 if "bucket" in request.node.name and not NIGHTLY else 100  # the server of the test is a slow one
-    complaints: list[Exception] = []
 
     def label(thread: int) -> None:
-        try:
-            for step in range(labels):
-                body = Labelled(step=step, value=0.5)
-                (stored,) = store.append([event(f"user {thread % 2}", body=body, episode=str(thread))])
-                assert stored.seq >= 0
-        except Exception as problem:
-            complaints.append(problem)
+        for step in range(labels):
+            body = Labelled(step=step, value=0.5)
+            (stored,) = store.append([event(f"user {thread % 2}", body=body, episode=str(thread))])
+            assert stored.seq >= 0
 
-    threads = [threading.Thread(target=label, args=[number]) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert complaints == []
+    in_eight_threads(label)
     for user in ("user 0", "user 1"):
         events = store.events(user)
         assert [each.seq for each in events] == list(range(4 * labels))

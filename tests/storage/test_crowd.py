@@ -1,7 +1,6 @@
 """Many at once on one memory, in threads and in processes: everything that was said counts, once."""
 
 import multiprocessing
-import threading
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
@@ -14,7 +13,7 @@ from rememberer.memory import Memory
 from rememberer.records import EpisodeStarted, Labelled, Observed
 from storage import LanceStore
 from tests.rememberer.worlds import memory_on
-from tests.storage.conftest import ROOT, state
+from tests.storage.conftest import ROOT, in_eight_threads, state
 
 STEPS = 10
 
@@ -68,22 +67,9 @@ def test_eight_threads_reward_at_once(tmp_path: Path, labels: int, shared: bool)
         _episodes(memory_on(store), 8, labels)
     stores = [_open(folder) for _ in range(1 if shared else 8)]
     memories = [memory_on(each) for each in stores]
-    complaints = list[Exception]()
-
-    def work(writer: int) -> None:
-        try:
-            _label(memories[writer % len(memories)], writer, labels)
-        except Exception as problem:
-            complaints.append(problem)
-
-    threads = [threading.Thread(target=work, args=[writer]) for writer in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_eight_threads(lambda writer: _label(memories[writer % len(memories)], writer, labels))
     for store in stores:
         store.close()
-    assert complaints == []
     _check(folder, 8, labels)
 
 

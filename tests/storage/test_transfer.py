@@ -17,7 +17,7 @@ from storage import LanceStore, export_log, import_log
 from tests.storage.conftest import NASTY, episode, event, open_store
 from tests.storage.strategies import experiences, logs
 
-often = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+often = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @often
