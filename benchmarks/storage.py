@@ -107,14 +107,6 @@ def _measure_view(store: LanceStore, sync: Callable[[str], None]) -> None:
     copied = _times(lambda: np.array(list(vectors.values())), 5)
     _report("read 10,000 vectors", _times(lambda: store.vectors("me"), 5), "a copy of the matrix", copied)
 
-    def forget() -> None:
-        store.drop_experiences("me", [each.key for each in view])
-        store.drop_vectors("me", list(vectors))
-        store.forget_files()
-
-    forgotten, plain = _times(forget, 1), _times(lambda: sync(text), 1)
-    _report("forget 10,000 experiences", forgotten, "the same lines to a synced file", plain)
-
 
 if __name__ == "__main__":
     main()

@@ -109,9 +109,8 @@ class LanceStore:
                 raise StoreError(f"The log has no event {missing[0]!r} to replace. Nothing was replaced.")
             seq = max(seqs.values(), default=-1) + 1
             self.place.write(opening.UNFORGOTTEN, [*self._half_forgotten(), f"{fingerprint(user)} {seq}\n"])
-            numbered = [event.model_copy(update={"seq": seqs[key]}) for event, key in zip(events, keys, strict=True)]
-            numbered.append(record.model_copy(update={"seq": seq}))
-            log.overwrite(log_rows(numbered), insert=True)
+            numbered = [_numbered(event, seqs[key]) for event, key in zip(events, keys, strict=True)]
+            log.overwrite(log_rows([*numbered, _numbered(record, seq)]), insert=True)
 
     def put_experiences(self, user: str, experiences: Iterable[Experience], seq: int) -> None:
         """See `Store.put_experiences`."""
@@ -225,7 +224,7 @@ class LanceStore:
         for event in events:
             key, user = fingerprint(event.user, event.id), users[event.user]
             if key not in known and key not in stored:
-                stored[key] = event.model_copy(update={"seq": following[user]})
+                stored[key] = _numbered(event, following[user])
                 following[user] += 1
         if stored:
             log.add(log_rows(stored.values()))
@@ -264,6 +263,10 @@ class LanceStore:
 
 def _at(place: Path | str) -> Place:
     return Bucket(place) if isinstance(place, str) and "://" in place else Folder(Path(place))
+
+
+def _numbered(event: Event, seq: int) -> Event:
+    return event if event.seq == seq else event.model_copy(update={"seq": seq})
 
 
 def _pairs(rows: pa.Table, key: str, value: str) -> Iterator[tuple[Any, Any]]:
