@@ -1,6 +1,8 @@
 """A store in a folder of this machine's: locks of the operating system, and files that are synced after every write."""
 
+import os
 import shutil
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cached_property
@@ -24,6 +26,7 @@ from storage.locks import Lock
 from storage.place import OWNER, WRITING, Growth, connect
 
 ASIDE = "set-aside"
+_LATE = 86_400  # seconds. LanceDB takes a file without a version for left behind when it is a week old
 
 
 class Folder:
@@ -95,6 +98,12 @@ class FolderFiles:
 
     def __str__(self) -> str:
         return str(self.path)
+
+    def on_time(self) -> bool:
+        """See `Files.on_time`."""
+        lock = self._home.path / OWNER
+        os.utime(lock)  # the file system says when, which may be another machine's
+        return abs(lock.stat().st_mtime - time.time()) < _LATE
 
     def begun(self) -> bool:
         """See `Files.begun`."""

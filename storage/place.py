@@ -59,6 +59,10 @@ class Files(Protocol):
         """Whether nobody else can be writing while the locks are held, not even who has lost them without noticing."""
         ...
 
+    def on_time(self) -> bool:
+        """Whether files get the time of this process's clock. If not, what is being written looks left behind."""
+        ...
+
     def begun(self) -> bool:
         """Whether the table is there: one that was killed while it was created is not."""
         ...

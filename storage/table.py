@@ -123,10 +123,14 @@ class Table:
             return int(self.files.lance().version)
 
     def compact(self) -> int | None:
-        """Join files and return the version then; None when a writer was quicker: then nothing was done.
+        """Join files and return the version then; None when a writer was quicker or a clock is wrong: nothing was done.
 
-        Writers may go on meanwhile. Nothing is removed: that is `clean`'s.
+        Writers may go on meanwhile. Nothing is removed: that is `clean`'s. But where the clock is wrong, LanceDB would
+        take what they are writing for left behind, and remove it.
         """
+        with complain(self._place):
+            if not self.files.on_time():
+                return None
         try:
             self._optimize(_FOREVER)
         except StoreError as problem:

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ import pytest
 from rememberer.learning import Learner
 from rememberer.memory import Memory
 from rememberer.session import Session
-from storage import LanceStore, export_log, import_log
+from storage import LanceStore, export_log, import_log, table
 from tests.rememberer.worlds import Corridor, Scripted, answer, memory_on
 from tests.storage.conftest import ROOT
 
@@ -33,6 +33,7 @@ int clock_gettime(clockid_t id, struct timespec *t) {
 }
 """
 SECRET = "slippers"
+LABELS = 100
 
 
 def visit(memory: Memory, task: str) -> None:
@@ -51,17 +52,32 @@ def work(folder: str) -> None:
             visit(memory, f"find {SECRET if number % 2 else 'a lamp'}")
 
 
-@pytest.fixture
-def from_the_future(tmp_path: Path) -> Iterator[Memory]:
-    """A memory whose events and files are all of a time to come."""
+def work_hard(folder: str) -> None:
+    """In the process of the future: compacted all the time, and written to meanwhile."""
+    table.MANY = table.SOME = 2
+    with closing(LanceStore(Path(folder), embedding_model="words")) as store:
+        memory = memory_on(store)
+        visit(memory, "find a lamp")
+        for number in range(LABELS):
+            memory.label(memory.episodes()[0].id, 1, number / LABELS)
+
+
+def in_the_future(tmp_path: Path, work: Callable[[str], None]) -> None:
+    """Run `work` on the folder `memory` in a process whose clock is ahead."""
     if not sys.platform.startswith("linux") or not shutil.which("cc"):
         pytest.skip("another clock for one process is made with Linux's loader and a C compiler")
     (tmp_path / "ahead.c").write_text(AHEAD)
     clock = tmp_path / "ahead.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", clock, tmp_path / "ahead.c"], check=True)
-    code = f"from tests.storage.test_clock import work; work({str(tmp_path / 'memory')!r})"
+    code = f"from tests.storage import test_clock; test_clock.{work.__name__}({str(tmp_path / 'memory')!r})"
     told = os.environ | {"LD_PRELOAD": str(clock), "PYTHONPATH": str(ROOT)}
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, env=told)
+
+
+@pytest.fixture
+def from_the_future(tmp_path: Path) -> Iterator[Memory]:
+    """A memory whose events and files are all of a time to come."""
+    in_the_future(tmp_path, work)
     with closing(LanceStore(tmp_path / "memory", embedding_model="words")) as store:
         assert all(each.time > datetime.now(UTC) for each in store.events("me"))
         yield memory_on(store)
@@ -86,6 +102,13 @@ def test_it_is_learnt_in_the_order_of_the_log(from_the_future: Memory, tmp_path:
     with closing(LanceStore(tmp_path / "other", embedding_model="words")) as other:
         import_log(other, "me", tmp_path / "me.jsonl")
         assert memory_on(other).experiences() == memory.experiences()
+
+
+def test_nothing_is_taken_for_left_behind_that_is_just_being_written(tmp_path: Path) -> None:
+    in_the_future(tmp_path, work_hard)
+    with closing(LanceStore(tmp_path / "memory", embedding_model="words")) as store:
+        labels = [each.body.value for each in store.events("me") if each.body.type == "labelled"]
+    assert labels == [0.5, *(number / LABELS for number in range(LABELS))]
 
 
 def test_it_stays_small_and_forgets_for_good(from_the_future: Memory, tmp_path: Path) -> None:
