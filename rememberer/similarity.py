@@ -12,6 +12,7 @@ encoding of 0.1 s; an approximate index would take minutes to build, and miss so
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rememberer.capacity import Neighbours
 from rememberer.embedding import CachedEncoder, Encoder, Matrix, Vector
@@ -157,13 +158,15 @@ class Index:
         limit = min(limit, len(self._row))
         if limit < 1:
             return []
-        here, seen = slice(len(self._key)), self._similarity.seen(state)
-        f_task = self._tasks.products([state.task])[0][self._task_row[here]]
-        f = _weighted(f_task, self._seen_products(seen, f_task, limit)[self._seen_row[here]])
-        self._pass_over_free(f)
+        here, seen, f_task = slice(len(self._key)), self._similarity.seen(state), self._tasks.products([state.task])[0]
+        if isinstance(self._seen, SequenceRows):
+            near = self._near_sequences(self._seen, seen, f_task, limit)
+        else:
+            f = _weighted(f_task[self._task_row[here]], self._seen.products([seen])[0][self._seen_row[here]])
+            self._pass_over_free(f)
+            near = np.flatnonzero(f >= np.partition(f, len(f) - limit)[len(f) - limit] - _NOISE)
         # The last bits of a fast product depend on where a row stands, and would decide ties: those that could be among
         # the best are computed anew.
-        near = np.flatnonzero(f >= np.partition(f, len(f) - limit)[len(f) - limit] - _NOISE)
         f_task = _by_distinct(self._task_row[near], lambda rows: self._tasks.some_products(state.task, rows))
         f_seen = _by_distinct(self._seen_row[near], lambda rows: self._seen.some_products(seen, rows))
         f = _weighted(f_task, f_seen)
@@ -193,30 +196,35 @@ class Index:
         )
         return self._key[goes], self._key[other if goes == one else one], f
 
-    def _seen_products(self, text: str, f_task: Vector, limit: int) -> Vector:
-        """How alike the distinct observations are with this one; of those that are too far away, what they are at most.
+    def _near_sequences(self, seen: SequenceRows, text: str, f_task: Vector, limit: int) -> Numbers:
+        """Rows of all states that may be among the best `limit`. `f_task` is of the distinct tasks.
 
         Common subsequences take long, but f cannot be more than with all of the shorter one in common. So first the
-        likeliest, and then all that may still be as alike as those turned out to be. The best `limit` are exact.
+        likeliest of the likeliest tasks, and then all that may still be as alike as those turned out to be.
         """
-        if not isinstance(self._seen, SequenceRows):
-            products: Vector = self._seen.products([text])[0]
-            return products
-        seen, seen_row = self._seen.ceilings(text), self._seen_row[: len(f_task)]
-        f_most = _weighted(f_task, seen[seen_row])
-        self._pass_over_free(f_most)
-        count = min(len(self._row), max(limit, _LIKELIEST))
-        likeliest = np.argpartition(f_most, len(f_most) - count)[-count:]
-        rows = np.unique(seen_row[likeliest])
-        seen[rows] = self._seen.some_products(text, rows)
-        f = _weighted(f_task[likeliest], seen[seen_row[likeliest]])
-        bar = np.partition(f, count - limit)[count - limit] - _NOISE
-        possible = np.zeros(len(seen), dtype=bool)
-        possible[seen_row[f_most >= bar]] = True
-        possible[rows] = False
-        rows = np.flatnonzero(possible)
-        seen[rows] = self._seen.some_products(text, rows, (bar - LAMBDA * f_task.max()) / (1 - LAMBDA))
-        return seen
+        ceilings, count = seen.ceilings(text), max(limit, _LIKELIEST)
+
+        def used(tasks: NDArray[np.bool_]) -> tuple[Numbers, Vector]:
+            """Rows of the states of these tasks, and what f can be there at most."""
+            rows = np.flatnonzero(tasks[self._task_row[: len(self._key)]])
+            rows = rows[self._age[rows] >= 0]
+            return rows, _weighted(f_task[self._task_row[rows]], ceilings[self._seen_row[rows]])
+
+        def exact(rows: Numbers, least: float = 0.0) -> Vector:
+            f_seen = _by_distinct(self._seen_row[rows], lambda distinct: seen.some_products(text, distinct, least))
+            return _weighted(f_task[self._task_row[rows]], f_seen)
+
+        first = max(len(f_task) - count, 0)
+        rows, f_most = used(f_task >= np.partition(f_task, first)[first])
+        if len(rows) < limit:
+            rows, f_most = used(np.ones(len(f_task), dtype=np.bool_))
+        if len(rows) > count:
+            rows = rows[np.argpartition(f_most, len(rows) - count)[-count:]]
+        bar = np.partition(exact(rows), len(rows) - limit)[len(rows) - limit] - _NOISE
+        rows, f_most = used(_weighted(f_task, np.ones(1, dtype=np.float32)) >= bar)
+        rows = rows[f_most >= bar]
+        near: Numbers = rows[exact(rows, (bar - LAMBDA * f_task.max()) / (1 - LAMBDA)) >= bar]
+        return near
 
     def _first_neighbours(self) -> tuple[Vector, Numbers]:
         """How alike each state's nearest one is at most, and which it is; -1 where that is not known.
