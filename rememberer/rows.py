@@ -15,15 +15,18 @@ from rememberer.embedding import Matrix, Vector
 
 Numbers = NDArray[np.int64]
 
+_PILES = 16
+"""Into how many piles the elements of a sequence are counted."""
+
 _BLOCK = 4096
 """Vectors in a block. Blocks never move: growing copies nothing, and a view of a vector stays true."""
 
 
 def with_room(numbers: NDArray[Any], size: int) -> NDArray[Any]:
-    """The same array, or a copy with room for more than `size` when it has not as many."""
+    """The same array, or a copy with room for more than `size` along its first axis when it has not as many."""
     if size <= len(numbers):
         return numbers
-    grown = np.zeros(2 * size, dtype=numbers.dtype)
+    grown = np.zeros((2 * size, *numbers.shape[1:]), dtype=numbers.dtype)
     grown[: len(numbers)] = numbers
     return grown
 
@@ -168,6 +171,7 @@ class SequenceRows(Rows):
         self._characters: dict[str, str] = {}
         self._sequences = np.zeros(0, dtype=object)
         self._lengths = np.zeros(0, dtype=np.int64)
+        self._piles = np.zeros((0, _PILES), dtype=np.float32)
 
     def products(self, texts: Sequence[str]) -> Matrix:
         """See `Rows.products`."""
@@ -191,15 +195,24 @@ class SequenceRows(Rows):
         most: Vector = _through_longer(np.minimum(of_length, length), of_length, length)[lengths]
         return most
 
+    def closer_ceilings(self, text: str, rows: Numbers) -> Vector:
+        """The same for these rows, by which elements they have: in common is no more of any than the fewer has."""
+        sequence = self._sequence(text)
+        # Times ones, as numpy is slow in adding up short rows.
+        most = np.minimum(self._piles[rows], _piles(sequence)) @ np.ones(_PILES, dtype=np.float32)
+        return _through_longer(most, self._lengths[rows], len(sequence))
+
     def _fill(self, rows: Numbers, texts: Sequence[str]) -> None:
         self._sequences = with_room(self._sequences, len(self._text))
         self._lengths = with_room(self._lengths, len(self._text))
+        self._piles = with_room(self._piles, len(self._text))
         for row, text in zip(rows.tolist(), texts, strict=True):
             for each in _elements(text):
                 if each not in self._characters:
                     self._characters[each] = _character(1 + len(self._characters))
             self._sequences[row] = self._sequence(text)
             self._lengths[row] = len(self._sequences[row])
+            self._piles[row] = _piles(self._sequences[row])
 
     def _sequence(self, text: str) -> str:
         """One character an element, as RapidFuzz compares strings quickest; all unheard-of ones are the same one."""
@@ -218,7 +231,13 @@ def _elements(text: str) -> list[str]:
     return text.split(_SEPARATOR)[:-1]
 
 
-def _through_longer(common: Numbers, lengths: Numbers, length: int) -> Vector:
+def _piles(sequence: str) -> Vector:
+    """How many of the elements are in which pile. The first ones ever met, which are the frequent ones, are apart."""
+    numbers = np.frombuffer(sequence.encode("utf-32-le"), dtype=np.uint32) % _PILES
+    return np.bincount(numbers, minlength=_PILES).astype(np.float32)
+
+
+def _through_longer(common: NDArray[Any], lengths: Numbers, length: int) -> Vector:
     longer = np.maximum(lengths, length)
     return np.where(longer, common / np.maximum(longer, 1), 1).astype(np.float32)
 

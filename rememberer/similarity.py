@@ -199,8 +199,9 @@ class Index:
     def _near_sequences(self, seen: SequenceRows, text: str, f_task: Vector, limit: int) -> Numbers:
         """Rows of all states that may be among the best `limit`. `f_task` is of the distinct tasks.
 
-        Common subsequences take long, but f cannot be more than with all of the shorter one in common. So first the
-        likeliest of the likeliest tasks, and then all that may still be as alike as those turned out to be.
+        Common subsequences take long, but f cannot be more than with all of the shorter one in common, or as much of
+        each element as both have. So first the likeliest of the likeliest tasks, and then all that may still be as
+        alike as those turned out to be.
         """
         ceilings, count = seen.ceilings(text), max(limit, _LIKELIEST)
 
@@ -223,6 +224,8 @@ class Index:
         bar = np.partition(exact(rows), len(rows) - limit)[len(rows) - limit] - _NOISE
         rows, f_most = used(_weighted(f_task, np.ones(1, dtype=np.float32)) >= bar)
         rows = rows[f_most >= bar]
+        closer = seen.closer_ceilings(text, self._seen_row[rows])
+        rows = rows[_weighted(f_task[self._task_row[rows]], closer) >= bar]
         near: Numbers = rows[exact(rows, (bar - LAMBDA * f_task.max()) / (1 - LAMBDA)) >= bar]
         return near
 

@@ -79,12 +79,8 @@ tasks = st.sampled_from(["", "buy a hat", "buy a red hat", "find it"])
     st.data(),
 )
 def test_the_nearest_are_those_of_comparing_all(found: list[State], now: State, data: st.DataObject) -> None:
-    """However few of them are compared before it is known how alike the best are."""
-    index = Index(Similarity(WordEncoder(), str.split))
-    index.add(found)
-    gone = data.draw(st.lists(st.sampled_from(found), max_size=3, unique_by=lambda each: each.key))
-    index.remove([each.key for each in gone])
-    left = [each for each in found if each not in gone]
+    """However few of them are compared before it is known how alike the best are, and however many elements are taken
+    for one in ruling the others out."""
 
     def f(each: State) -> float:
         task, other = WordEncoder().encode([each.task, now.task])
@@ -94,6 +90,12 @@ def test_the_nearest_are_those_of_comparing_all(found: list[State], now: State, 
     limit = data.draw(st.integers(1, len(found)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rememberer.similarity._LIKELIEST", data.draw(st.integers(1, 5)))
+        patch.setattr("rememberer.rows._PILES", data.draw(st.integers(1, 5)))
+        index = Index(Similarity(WordEncoder(), str.split))
+        index.add(found)
+        gone = data.draw(st.lists(st.sampled_from(found), max_size=3, unique_by=lambda each: each.key))
+        index.remove([each.key for each in gone])
+        left = [each for each in found if each not in gone]
         nearest = index.nearest(now, limit)
     wanted = sorted(left, key=lambda each: -f(each))[:limit]
     assert [alike for _, alike, *_ in nearest] == pytest.approx([f(each) for each in wanted], abs=1e-5)
