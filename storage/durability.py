@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 _MAGIC = {".lance": b"LANC", ".manifest": b"LANC", ".arrow": b"ARROW1"}
 """The last bytes of complete files: with data, of a version, with what is deleted of a data file."""
-_AT_MOST = 2  # versions to set aside: one writer and one who compacts can be under way. More is another damage
+_AT_MOST = 3  # versions to set aside. A writer makes one, and who compacts meanwhile two. More is another damage
 
 
 class Damaged(StoreError):
