@@ -18,6 +18,7 @@ log = logging.getLogger(__name__)
 _MAGIC = {".lance": b"LANC", ".manifest": b"LANC", ".arrow": b"ARROW1"}
 """The last bytes of complete files: with data, of a version, with what is deleted of a data file."""
 _AT_MOST = 3  # versions to set aside. A writer makes one, and who compacts meanwhile two. More is another damage
+_TORN = 2  # data files that they leave torn: one the writer, one who compacts
 
 
 class Damaged(StoreError):
@@ -85,14 +86,17 @@ def mend(folder: Path, readable: Callable[[], bool], aside: Path) -> None:
         )
 
 
-def set_aside(folder: Path, readable: Callable[[], bool], aside: Path) -> list[Path]:
+def set_aside(folder: Path, readable: Callable[[], bool], aside: Path, *, fresh: bool = False) -> list[Path]:
     """Move the manifests of unreadable newest versions to `aside` and return where they are. Nobody else may write.
 
-    Raises `StoreError` when there are more than an interrupted write can have left; then nothing is moved.
+    `fresh`: this process has just seen them written; torn files of earlier such writes may lie beside them. Raises
+    `StoreError` when there are more than an interrupted write can have left; then nothing is moved.
     """
     moved: list[tuple[Path, Path]] = []
+    torn = sum(map(_torn, folder.glob("data/*.lance")))
+    at_most = _AT_MOST if fresh or torn <= _TORN else _TORN
     while (manifests := _manifests(folder)) and (_torn(manifests[0]) or (_any_torn(folder) and not readable())):
-        if len(manifests) == 1 or len(moved) == _AT_MOST:
+        if len(manifests) == 1 or len(moved) == at_most:
             for kept, place in moved:
                 kept.replace(place)
             raise Damaged(

@@ -131,7 +131,7 @@ class FolderFiles:
 
     def undo_cut(self) -> None:
         """See `Files.undo_cut`."""
-        if self._syncer.cut and set_aside(self.path, self._is_readable, self._home.path / ASIDE):
+        if self._syncer.cut and set_aside(self.path, self._is_readable, self._home.path / ASIDE, fresh=True):
             self._opened = None
             raise StoreError(
                 f"The disk has taken only a part of what was written to {self}, as when it is full or broken. "

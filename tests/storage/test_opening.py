@@ -190,6 +190,20 @@ def test_a_write_that_a_power_cut_tore_is_set_aside_and_said(
         assert not caplog.text
 
 
+def test_what_was_compacted_beside_a_torn_write_is_set_aside_with_it(tmp_path: Path) -> None:
+    """To compact is two versions: one that reserves numbers, and one that joins. Both list the file that is torn."""
+    folder = tmp_path / "memory"
+    with closing(open_store(folder)) as store:
+        first = store.append([event()])
+        store.append([event()])
+        torn = _newest_data(folder)
+        for _ in range(2):  # versions that add no row, as those two
+            store._log.files.lance().delete("seq = 99")
+    _half(torn)
+    with closing(open_store(folder)) as store:
+        assert store.events("me") == first
+
+
 def test_a_log_that_is_damaged_beyond_that_is_refused_and_left_alone(tmp_path: Path) -> None:
     folder = tmp_path / "memory"
     with closing(open_store(folder)) as store:
