@@ -12,10 +12,8 @@ import os
 # Before numpy reads them.
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
-import resource
 import subprocess
 import sys
-from collections.abc import Sequence
 from functools import partial
 from time import thread_time
 
@@ -27,29 +25,32 @@ from rememberer import SentenceEncoder
 
 STARTS = 5
 TIMES = 20
-_FIRST = (
-    "import sys; from pathlib import Path; from rememberer.embedding import SentenceEncoder;"
-    "SentenceEncoder(exported=Path(sys.argv[1]) if len(sys.argv) > 1 else None).encode(['a red shoe'])"
-)
+_FIRST = """
+import sys, time
+from pathlib import Path
+from rememberer.embedding import SentenceEncoder
+exported = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+began = time.process_time()
+SentenceEncoder(exported=exported).encode(["a red shoe"])
+most = Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]
+print(time.process_time(), time.process_time() - began, most)
+"""
 
 
-def _start(arguments: Sequence[str], code: str = _FIRST) -> float:
-    """Milliseconds of CPU that a process took."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code, *arguments], check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1000
+def _start(*arguments: str) -> list[float]:
+    """What a process took: milliseconds of CPU in all, those for the first vector once the package is there, and MB."""
+    command = [sys.executable, "-W", "ignore", "-c", _FIRST, *arguments]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    whole, encoder, kilobytes = map(float, said.split())
+    return [whole * 1000, encoder * 1000, kilobytes / 1024]
 
 
 def main() -> None:
     figures, folder = Figures("encoding", "torch's start through 20, its encoding through 2"), str(synthetic.exported())
-    starts: dict[str, list[float]] = {"torch": [], "exported": [], "nothing": []}
-    for _ in range(STARTS):
-        starts["torch"].append(_start([]))
-        starts["exported"].append(_start([folder]))
-        starts["nothing"].append(_start([], "import rememberer.embedding"))
-    figures.add("start to the first vector", 1, starts["exported"], [each / 20 for each in starts["torch"]])
-    figures.add("of which Python and this package", 1, starts["nothing"], [each / 20 for each in starts["torch"]])
+    starts = [(_start(), _start(folder)) for _ in range(STARTS)]
+    for place, what in enumerate(["a whole process to its first vector", "of which the encoder"]):
+        figures.add(what, 1, [ours[place] for _, ours in starts], [theirs[place] / 20 for theirs, _ in starts])
+    print(f"{'':52} {starts[0][1][2]:.0f} MB, with torch {starts[0][0][2]:.0f} MB")
 
     chance, models = np.random.default_rng(0), (SentenceEncoder(exported=synthetic.exported()), SentenceEncoder())
     for model in models:

@@ -12,7 +12,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from rememberer.embedding import bundled
-from rememberer.onnx_encoder import OnnxModel, digest, open_exported, prefix
+from rememberer.onnx_encoder import OnnxModel, checksum, open_exported, prefix
 
 _PROBE = ["a red shoe", "", "Ein längerer Satz über Schuhe, 红色的鞋子, and some more words to fill it. " * 8]
 """The export is kept only when it gives the same vectors for these."""
@@ -71,16 +71,28 @@ def _export(folder: Path) -> Path:
         verbose=False,
     )
     assert program is not None
-    part = folder / f"{prefix()}part"
+    raw, part = folder / f"{prefix()}raw.part", folder / f"{prefix()}part"
     try:
-        program.save(part)
+        program.save(raw)
+        _optimize(raw, part)
         if not np.allclose((OnnxModel(part).encode(_PROBE) * wanted).sum(axis=1), 1, atol=1e-5):
             raise ValueError("The exported encoder gives other vectors than the model, so it was not kept.")
         with part.open("rb") as written:
             os.fsync(written.fileno())
-        return part.rename(folder / f"{prefix()}{digest(part)}.onnx")
+        return part.rename(folder / f"{prefix()}{checksum(part)}.onnx")
     finally:
+        raw.unlink(missing_ok=True)
         part.unlink(missing_ok=True)
+
+
+def _optimize(raw: Path, part: Path) -> None:
+    """Do once what onnxruntime does with a graph whenever it loads one, as far as it is the same on all machines."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.optimized_model_filepath = str(part)
+    onnxruntime.InferenceSession(raw, options, providers=["CPUExecutionProvider"])
 
 
 if __name__ == "__main__":

@@ -23,10 +23,10 @@ _BLOCK = 4096
 
 
 def with_room(numbers: NDArray[Any], size: int) -> NDArray[Any]:
-    """The same array, or a copy with room for more than `size` along its first axis when it has not as many."""
+    """The same array, or a copy with room for more than `size` when it has not as many."""
     if size <= len(numbers):
         return numbers
-    grown = np.zeros((2 * size, *numbers.shape[1:]), dtype=numbers.dtype)
+    grown = np.zeros(2 * size, dtype=numbers.dtype)
     grown[: len(numbers)] = numbers
     return grown
 
@@ -171,7 +171,7 @@ class SequenceRows(Rows):
         self._characters: dict[str, str] = {}
         self._sequences = np.zeros(0, dtype=object)
         self._lengths = np.zeros(0, dtype=np.int64)
-        self._piles = np.zeros((0, _PILES), dtype=np.float32)
+        self._piles = [np.zeros(0, dtype=np.int32) for _ in range(_PILES)]
 
     def products(self, texts: Sequence[str]) -> Matrix:
         """See `Rows.products`."""
@@ -198,21 +198,24 @@ class SequenceRows(Rows):
     def closer_ceilings(self, text: str, rows: Numbers) -> Vector:
         """The same for these rows, by which elements they have: in common is no more of any than the fewer has."""
         sequence = self._sequence(text)
-        # Times ones, as numpy is slow in adding up short rows.
-        most = np.minimum(self._piles[rows], _piles(sequence)) @ np.ones(_PILES, dtype=np.float32)
+        most = np.zeros(len(rows), dtype=np.int64)
+        for pile, count in zip(self._piles, _piles([sequence])[0], strict=True):
+            if count:
+                most += np.minimum(pile[rows], count)
         return _through_longer(most, self._lengths[rows], len(sequence))
 
     def _fill(self, rows: Numbers, texts: Sequence[str]) -> None:
         self._sequences = with_room(self._sequences, len(self._text))
         self._lengths = with_room(self._lengths, len(self._text))
-        self._piles = with_room(self._piles, len(self._text))
+        self._piles = [with_room(pile, len(self._text)) for pile in self._piles]
         for row, text in zip(rows.tolist(), texts, strict=True):
             for each in _elements(text):
                 if each not in self._characters:
                     self._characters[each] = _character(1 + len(self._characters))
             self._sequences[row] = self._sequence(text)
             self._lengths[row] = len(self._sequences[row])
-            self._piles[row] = _piles(self._sequences[row])
+        for pile, counts in zip(self._piles, _piles(self._sequences[rows]).T, strict=True):
+            pile[rows] = counts
 
     def _sequence(self, text: str) -> str:
         """One character an element, as RapidFuzz compares strings quickest; all unheard-of ones are the same one."""
@@ -231,10 +234,12 @@ def _elements(text: str) -> list[str]:
     return text.split(_SEPARATOR)[:-1]
 
 
-def _piles(sequence: str) -> Vector:
-    """How many of the elements are in which pile. The first ones ever met, which are the frequent ones, are apart."""
-    numbers = np.frombuffer(sequence.encode("utf-32-le"), dtype=np.uint32) % _PILES
-    return np.bincount(numbers, minlength=_PILES).astype(np.float32)
+def _piles(sequences: Sequence[str] | NDArray[np.object_]) -> NDArray[np.int32]:
+    """How many elements of each are in which pile. The first ones ever met, which are the frequent ones, are apart."""
+    numbers = np.frombuffer("".join(sequences).encode("utf-32-le"), dtype=np.uint32) % _PILES
+    owners = np.repeat(np.arange(len(sequences)), [len(each) for each in sequences])
+    counts = np.bincount(owners * _PILES + numbers, minlength=len(sequences) * _PILES)
+    return counts.reshape(-1, _PILES).astype(np.int32)
 
 
 def _through_longer(common: NDArray[Any], lengths: Numbers, length: int) -> Vector:

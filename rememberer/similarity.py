@@ -12,7 +12,6 @@ encoding of 0.1 s; an approximate index would take minutes to build, and miss so
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rememberer.capacity import Neighbours
 from rememberer.embedding import CachedEncoder, Encoder, Matrix, Vector
@@ -203,27 +202,23 @@ class Index:
         each element as both have. So first the likeliest of the likeliest tasks, and then all that may still be as
         alike as those turned out to be.
         """
-        ceilings, count = seen.ceilings(text), max(limit, _LIKELIEST)
-
-        def used(tasks: NDArray[np.bool_]) -> tuple[Numbers, Vector]:
-            """Rows of the states of these tasks, and what f can be there at most."""
-            rows = np.flatnonzero(tasks[self._task_row[: len(self._key)]])
-            rows = rows[self._age[rows] >= 0]
-            return rows, _weighted(f_task[self._task_row[rows]], ceilings[self._seen_row[rows]])
+        count, size = max(limit, _LIKELIEST), len(self._key)
+        f_most = _weighted(f_task[self._task_row[:size]], seen.ceilings(text)[self._seen_row[:size]])
+        self._pass_over_free(f_most)
 
         def exact(rows: Numbers, least: float = 0.0) -> Vector:
             f_seen = _by_distinct(self._seen_row[rows], lambda distinct: seen.some_products(text, distinct, least))
             return _weighted(f_task[self._task_row[rows]], f_seen)
 
         first = max(len(f_task) - count, 0)
-        rows, f_most = used(f_task >= np.partition(f_task, first)[first])
+        likely = (f_task >= np.partition(f_task, first)[first])[self._task_row[:size]]
+        rows = np.flatnonzero(likely & (f_most > -np.inf))
         if len(rows) < limit:
-            rows, f_most = used(np.ones(len(f_task), dtype=np.bool_))
+            rows = np.flatnonzero(f_most > -np.inf)
         if len(rows) > count:
-            rows = rows[np.argpartition(f_most, len(rows) - count)[-count:]]
+            rows = rows[np.argpartition(f_most[rows], len(rows) - count)[-count:]]
         bar = np.partition(exact(rows), len(rows) - limit)[len(rows) - limit] - _NOISE
-        rows, f_most = used(_weighted(f_task, np.ones(1, dtype=np.float32)) >= bar)
-        rows = rows[f_most >= bar]
+        rows = np.flatnonzero(f_most >= bar)
         closer = seen.closer_ceilings(text, self._seen_row[rows])
         rows = rows[_weighted(f_task[self._task_row[rows]], closer) >= bar]
         near: Numbers = rows[exact(rows, (bar - LAMBDA * f_task.max()) / (1 - LAMBDA)) >= bar]
