@@ -24,9 +24,10 @@ from rememberer.errors import (
     StoreError,
     UnknownExperience,
 )
+from rememberer.events import Observed
 from rememberer.memory import Memory
 from rememberer.policy import Policy
-from rememberer.records import Change, Decision, DecisionKind, Observed, Recalled
+from rememberer.records import Change, Decision, DecisionKind, Recalled
 from rememberer.session import Outcome, Session
 from rememberer.transcript import Transcript
 

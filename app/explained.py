@@ -1,8 +1,8 @@
 """What a value is made of, in lines of text: for the page and for the terminal."""
 
 from app.ui.render import number
+from rememberer.events import ImportedAction
 from rememberer.memory import Memory
-from rememberer.records import ImportedAction
 from rememberer.values import Import, Target
 
 

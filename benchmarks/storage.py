@@ -20,7 +20,8 @@ from statistics import quantiles
 import numpy as np
 
 from benchmarks import synthetic
-from rememberer.records import ActionValue, Decided, Decision, Event, Experience, Observed
+from rememberer.events import Decided, Event, Observed
+from rememberer.records import ActionValue, Decision, Experience
 from storage import LanceStore
 
 

@@ -17,6 +17,22 @@ from rememberer.errors import (
     UnknownSource,
     WrongStore,
 )
+from rememberer.events import (
+    Decided,
+    Dropped,
+    EpisodeEnded,
+    EpisodeStarted,
+    Event,
+    Forgotten,
+    Imported,
+    ImportedAction,
+    Labelled,
+    LabelWithdrawn,
+    Observed,
+    Pinned,
+    Proposed,
+    Quarantined,
+)
 from rememberer.learning import Learner
 from rememberer.local_model import LocalServer
 from rememberer.memory import Memory
@@ -29,24 +45,10 @@ from rememberer.records import (
     ActionValue,
     Candidate,
     Change,
-    Decided,
     Decision,
-    Dropped,
-    EpisodeEnded,
-    EpisodeStarted,
-    Event,
     Experience,
-    Forgotten,
-    Imported,
-    ImportedAction,
-    Labelled,
-    LabelWithdrawn,
     LearningSettings,
-    Observed,
-    Pinned,
     Proposal,
-    Proposed,
-    Quarantined,
     Recalled,
     State,
 )

@@ -8,9 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rememberer.errors import SessionError
-from rememberer.learning import Learner
-from rememberer.records import (
-    Candidate,
+from rememberer.events import (
     Decided,
     Dropped,
     EpisodeStarted,
@@ -19,12 +17,12 @@ from rememberer.records import (
     Labelled,
     Observed,
     Pinned,
-    Proposal,
     Proposed,
     Quarantined,
-    State,
     new_id,
 )
+from rememberer.learning import Learner
+from rememberer.records import Candidate, Proposal, State
 from rememberer.values import EpisodeTrace
 
 GONE = "(forgotten)"

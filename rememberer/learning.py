@@ -23,24 +23,21 @@ from math import fsum, inf
 from random import Random
 from typing import Literal
 
-from rememberer.records import (
-    Change,
+from rememberer.events import (
     Decided,
     Dropped,
     EpisodeEnded,
     EpisodeStarted,
     Event,
-    Experience,
     Forgotten,
     Imported,
     Labelled,
     LabelWithdrawn,
-    LearningSettings,
     Observed,
     Pinned,
     Quarantined,
-    State,
 )
+from rememberer.records import Change, Experience, LearningSettings, State
 from rememberer.targets import bootstrap, led_to, reward_of, target_of
 from rememberer.values import (
     ACTIONS,

@@ -21,22 +21,11 @@ from rememberer.errors import (
     UnknownSource,
     WrongStore,
 )
+from rememberer.events import Body, Event, Forgotten, Labelled, LabelWithdrawn, Pinned, Quarantined
 from rememberer.forgetting import ends_after, quoting, redact, refuse_open, texts_of
 from rememberer.learning import Learner
 from rememberer.policy import Retrieved
-from rememberer.records import (
-    Body,
-    Change,
-    Event,
-    Experience,
-    Forgotten,
-    Labelled,
-    LabelWithdrawn,
-    LearningSettings,
-    Pinned,
-    Quarantined,
-    State,
-)
+from rememberer.records import Change, Experience, LearningSettings, State
 from rememberer.retrieval import Retrieval
 from rememberer.similarity import Comparison
 from rememberer.store import Page, Store

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Collection, Iterable
 
 from rememberer.embedding import CachedEncoder
-from rememberer.records import Dropped, State
+from rememberer.events import Dropped
+from rememberer.records import State
 from rememberer.similarity import Comparison, Index, Similarity
 
 

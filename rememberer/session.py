@@ -18,24 +18,10 @@ import envs
 from envs.base import OWN_TASK
 from rememberer.approval import Approver
 from rememberer.errors import AlreadyAnswered, Cancelled, NotAvailable, SessionError
+from rememberer.events import Body, Decided, EpisodeEnded, EpisodeStarted, Event, Observed, Proposed, new_id
 from rememberer.memory import Memory
 from rememberer.policy import RECALLED, Policy, Situation
-from rememberer.records import (
-    Body,
-    Change,
-    Decided,
-    Decision,
-    EpisodeEnded,
-    EpisodeStarted,
-    Event,
-    LearningSettings,
-    Observed,
-    Proposal,
-    Proposed,
-    Recalled,
-    State,
-    new_id,
-)
+from rememberer.records import Change, Decision, LearningSettings, Proposal, Recalled, State
 from rememberer.transcript import Transcript, Turn, transcript_of
 
 RETRIEVED = 50

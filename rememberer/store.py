@@ -13,7 +13,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rememberer.records import Event, Experience
+from rememberer.events import Event
+from rememberer.records import Experience
 
 Vector = NDArray[np.float32]
 

@@ -7,18 +7,9 @@ from pydantic import ValidationError
 
 import envs
 from rememberer.errors import EnvError, SessionError, UnknownEpisode
+from rememberer.events import Decided, EpisodeEnded, EpisodeStarted, Event, Observed, Proposed
 from rememberer.memory import Memory
-from rememberer.records import (
-    Decided,
-    Decision,
-    EpisodeEnded,
-    EpisodeStarted,
-    Event,
-    Observed,
-    Proposal,
-    Proposed,
-    State,
-)
+from rememberer.records import Decision, Proposal, State
 
 
 @dataclass(slots=True)

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from math import fsum, inf
 
-from rememberer.records import ActionValue, Experience, Imported, ImportedAction, LearningSettings, State
+from rememberer.events import Imported, ImportedAction
+from rememberer.records import ActionValue, Experience, LearningSettings, State
 
 StepId = tuple[str, int]
 """(episode id, step number from 1)."""

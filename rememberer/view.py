@@ -6,8 +6,8 @@ next write, also what only others wrote to the log and did not live to write to 
 
 from collections.abc import Iterable
 
+from rememberer.events import Decided, EpisodeStarted, Proposed
 from rememberer.learning import Learner
-from rememberer.records import Decided, EpisodeStarted, Proposed
 from rememberer.store import Store
 
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rememberer.errors import StoreError
+from rememberer.events import EpisodeStarted, Event, Imported, Observed, new_id
 from rememberer.learning import Learner
-from rememberer.records import EpisodeStarted, Event, Imported, Observed, new_id
 from storage.folder import ASIDE
 from storage.opening import UNFORGOTTEN
 from storage.schema import fingerprint, log_rows, records, to_json, vectors_of

@@ -17,7 +17,8 @@ import envs
 from envs.webshop.reading import read_page
 from envs.wikihow import kind_of
 from rememberer.collector import no_collector
-from rememberer.records import Event, Imported, ImportedAction, State
+from rememberer.events import Event, Imported, ImportedAction
+from rememberer.records import State
 from rememberer.store import Store
 from storage.safe_yaml import Reader
 from storage.schema import to_json

@@ -20,7 +20,8 @@ from pydantic_core import PydanticSerializationError
 
 from rememberer.collector import no_collector
 from rememberer.errors import StoreError
-from rememberer.records import Event, Record
+from rememberer.events import Event
+from rememberer.records import Record
 from rememberer.store import Vector
 
 STORE_VERSION = 2

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from rememberer.errors import StoreError, WrongStore
-from rememberer.records import Event, Experience
+from rememberer.events import Event
+from rememberer.records import Experience
 from rememberer.store import Page, Vector
 from storage import opening
 from storage.bucket import Bucket

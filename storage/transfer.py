@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from rememberer.errors import StoreError
-from rememberer.records import (
+from rememberer.events import (
     SCHEMA_VERSION,
     Decided,
     EpisodeEnded,
@@ -19,8 +19,8 @@ from rememberer.records import (
     Observed,
     Proposed,
     Quarantined,
-    Record,
 )
+from rememberer.records import Record
 from rememberer.store import Store
 from storage.complaints import complain
 from storage.durability import write_durably

@@ -9,19 +9,15 @@ from hypothesis import strategies as st
 
 from app.ui import chat, render
 from app.view import News, Recollection, View
+from rememberer.events import Decided, EpisodeStarted, Event, Observed, Proposed
 from rememberer.records import (
     ActionText,
     ActionValue,
     Candidate,
     Change,
-    Decided,
     Decision,
-    EpisodeStarted,
-    Event,
     Experience,
-    Observed,
     Proposal,
-    Proposed,
     Recalled,
     State,
 )

@@ -8,27 +8,23 @@ from typing import Any, Literal
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from rememberer.learning import Learner
-from rememberer.records import (
+from rememberer.events import (
     Body,
-    Change,
     Decided,
-    Decision,
     Dropped,
     EpisodeEnded,
     EpisodeStarted,
     Event,
-    Experience,
     Imported,
     ImportedAction,
     Labelled,
     LabelWithdrawn,
-    LearningSettings,
     Observed,
     Pinned,
     Quarantined,
-    State,
 )
+from rememberer.learning import Learner
+from rememberer.records import Change, Decision, Experience, LearningSettings, State
 
 USER = "me"
 

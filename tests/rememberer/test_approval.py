@@ -3,8 +3,9 @@
 import pytest
 
 from rememberer.approval import Approver, Auto, Chain, Confidence, Human
+from rememberer.events import Decided
 from rememberer.policy import Policy
-from rememberer.records import Candidate, Decided, Decision, Proposal, Recalled
+from rememberer.records import Candidate, Decision, Proposal, Recalled
 from rememberer.session import Session
 from tests.rememberer.worlds import Corridor, Scripted, answer, begin, memory_on
 

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from rememberer.errors import StoreError, UnknownExperience
+from rememberer.events import Dropped, EpisodeStarted, Imported, ImportedAction, Observed
 from rememberer.learning import Learner
 from rememberer.memory import Memory
-from rememberer.records import Dropped, EpisodeStarted, Imported, ImportedAction, Observed, State
+from rememberer.records import State
 from rememberer.store import InMemoryStore
 from storage import LanceStore
 from tests.rememberer.encoders import OverlapEncoder, WordEncoder

@@ -10,24 +10,26 @@ from unittest import mock
 import pytest
 
 from rememberer.errors import SessionError, UnknownExperience
-from rememberer.memory import Memory
-from rememberer.records import (
-    ActionText,
+from rememberer.events import (
     Body,
-    Candidate,
     Decided,
-    Decision,
     EpisodeEnded,
     EpisodeStarted,
-    Experience,
     Imported,
     ImportedAction,
     Labelled,
-    LearningSettings,
     Observed,
     Pinned,
-    Proposal,
     Proposed,
+)
+from rememberer.memory import Memory
+from rememberer.records import (
+    ActionText,
+    Candidate,
+    Decision,
+    Experience,
+    LearningSettings,
+    Proposal,
     Recalled,
     State,
 )

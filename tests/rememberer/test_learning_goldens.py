@@ -9,17 +9,9 @@ from typing import Any, Literal
 
 import pytest
 
+from rememberer.events import EpisodeStarted, Event, Imported, ImportedAction, Observed
 from rememberer.learning import Learner
-from rememberer.records import (
-    EpisodeStarted,
-    Event,
-    Experience,
-    Imported,
-    ImportedAction,
-    LearningSettings,
-    Observed,
-    State,
-)
+from rememberer.records import Experience, LearningSettings, State
 from rememberer.values import ACTIONS
 
 GOLDENS = Path(__file__).parents[1] / "goldens" / "rlem"

@@ -7,8 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rememberer.events import Event, Imported, Labelled, LabelWithdrawn, Quarantined
 from rememberer.learning import Learner
-from rememberer.records import Event, Experience, Imported, Labelled, LabelWithdrawn, Quarantined
+from rememberer.records import Experience
 from tests.rememberer.logs import Log, Table, logs, page, patient, table
 
 

@@ -12,9 +12,10 @@ from hypothesis import given
 
 from rememberer.embedding import Matrix
 from rememberer.errors import NoSuchStep, SessionError, StoreError, UnknownEpisode, UnknownExperience
+from rememberer.events import Body, EpisodeEnded, EpisodeStarted, Event, Labelled, Observed
 from rememberer.memory import Memory
 from rememberer.policy import Retrieved
-from rememberer.records import Body, EpisodeEnded, EpisodeStarted, Event, Labelled, Observed, State
+from rememberer.records import State
 from rememberer.store import InMemoryStore
 from storage import LanceStore
 from tests.rememberer.conftest import open_store

@@ -12,20 +12,11 @@ from hypothesis import strategies as st
 from envs.webshop import WebShop
 from envs.webshop.teacher import Teacher
 from rememberer.embedding import Matrix, SentenceEncoder
+from rememberer.events import EpisodeStarted, Labelled, Observed
 from rememberer.memory import Memory
 from rememberer.memory_policy import EXACT, MemoryPolicy
 from rememberer.policy import Retrieved, Situation
-from rememberer.records import (
-    ActionText,
-    ActionValue,
-    Candidate,
-    Decision,
-    EpisodeStarted,
-    Labelled,
-    Observed,
-    Proposal,
-    State,
-)
+from rememberer.records import ActionText, ActionValue, Candidate, Decision, Proposal, State
 from rememberer.session import Session
 from rememberer.store import InMemoryStore
 from tests.rememberer.fakes import experience, retrieved, row

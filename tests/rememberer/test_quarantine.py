@@ -5,8 +5,9 @@ from datetime import timedelta
 import pytest
 
 from rememberer.errors import UnknownEpisode, UnknownExperience, UnknownSource
+from rememberer.events import EpisodeStarted, Event, Imported, ImportedAction, Observed, Quarantined
 from rememberer.memory import Memory
-from rememberer.records import EpisodeStarted, Event, Imported, ImportedAction, LearningSettings, Observed, Quarantined
+from rememberer.records import LearningSettings
 from tests.rememberer.logs import table
 from tests.rememberer.test_memory import names, place, walk
 from tests.rememberer.worlds import memory_on

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from envs import Observation, Step
 from rememberer.errors import AlreadyAnswered, EnvError, SessionError, StoreError
-from rememberer.records import Decision, DecisionKind, Event
+from rememberer.events import Event
+from rememberer.records import Decision, DecisionKind
 from rememberer.session import Session
 from rememberer.store import InMemoryStore
 from storage import LanceStore

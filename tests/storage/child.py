@@ -9,7 +9,7 @@ open                              opens, writes to and closes each store whose p
 import sys
 
 from rememberer.errors import StoreError
-from rememberer.records import Event, Labelled, Pinned
+from rememberer.events import Event, Labelled, Pinned
 from storage import LanceStore, lease
 from storage.table import Table
 

@@ -14,21 +14,8 @@ from uuid import uuid4
 
 import pytest
 
-from rememberer.records import (
-    ActionText,
-    ActionValue,
-    Body,
-    Decided,
-    Decision,
-    EpisodeStarted,
-    Event,
-    Experience,
-    Labelled,
-    Observed,
-    Pinned,
-    State,
-    new_id,
-)
+from rememberer.events import Body, Decided, EpisodeStarted, Event, Labelled, Observed, Pinned, new_id
+from rememberer.records import ActionText, ActionValue, Decision, Experience, State
 from rememberer.store import InMemoryStore, Store
 from storage import LanceStore
 

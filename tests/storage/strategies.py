@@ -4,29 +4,31 @@ from datetime import UTC, datetime
 
 from hypothesis import strategies as st
 
-from rememberer.records import (
-    ActionText,
-    ActionValue,
+from rememberer.events import (
     Body,
-    Candidate,
     Decided,
-    Decision,
     Dropped,
     EpisodeEnded,
     EpisodeStarted,
     Event,
-    Experience,
     Forgotten,
     Imported,
     ImportedAction,
     Labelled,
     LabelWithdrawn,
-    LearningSettings,
     Observed,
     Pinned,
-    Proposal,
     Proposed,
     Quarantined,
+)
+from rememberer.records import (
+    ActionText,
+    ActionValue,
+    Candidate,
+    Decision,
+    Experience,
+    LearningSettings,
+    Proposal,
     Recalled,
     State,
 )

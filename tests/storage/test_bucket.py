@@ -20,7 +20,7 @@ import pytest
 from app.cli import main
 from rememberer.embedding import DEFAULT_ENCODER
 from rememberer.errors import StoreError, WrongStore
-from rememberer.records import Forgotten
+from rememberer.events import Forgotten
 from rememberer.session import Session
 from storage import LanceStore, doctor, export_log, import_log
 from storage.objects import Objects

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rememberer.records import EpisodeStarted, Forgotten, Imported, ImportedAction, Labelled, Pinned
+from rememberer.events import EpisodeStarted, Forgotten, Imported, ImportedAction, Labelled, Pinned
 from rememberer.store import Page, Store
 from tests.conftest import NIGHTLY
 from tests.storage.conftest import NASTY, episode, event, experience, in_eight_threads, state

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from rememberer.events import EpisodeStarted, Labelled, Observed
 from rememberer.memory import Memory
-from rememberer.records import EpisodeStarted, Labelled, Observed
 from storage import LanceStore
 from tests.rememberer.worlds import memory_on
 from tests.storage.conftest import ROOT, in_eight_threads, state

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from rememberer.errors import RemembererError, StoreError
+from rememberer.events import Pinned
 from rememberer.memory import Memory
-from rememberer.records import Pinned
 from rememberer.session import Session
 from storage import LanceStore
 from tests.rememberer.worlds import Corridor, Scripted, answer, begin, memory_on

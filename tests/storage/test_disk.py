@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rememberer.errors import StoreError
-from rememberer.records import Event, Pinned
+from rememberer.events import Event, Pinned
 from storage import LanceStore, export_log
 from tests.storage.conftest import event, experience, open_store, remount
 

@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rememberer.events import Decided, EpisodeStarted, Event, Observed
 from rememberer.learning import Learner
 from rememberer.memory import Memory
-from rememberer.records import Decided, Decision, EpisodeStarted, Event, Observed, Proposal
+from rememberer.records import Decision, Proposal
 from rememberer.session import Session
 from storage import LanceStore, export_log
 from tests.rememberer.worlds import Corridor, Once

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from rememberer.events import EpisodeStarted, Observed
 from rememberer.memory import Memory
-from rememberer.records import EpisodeStarted, Observed, State
+from rememberer.records import State
 from rememberer.session import Session
 from storage import LanceStore
 from tests.rememberer.worlds import Corridor, memory_on

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rememberer.records import Forgotten
+from rememberer.events import Forgotten
 from storage import LanceStore, export_log
 from storage.schema import fingerprint
 from tests.storage.conftest import episode, event, experience, open_store

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from rememberer.errors import StoreError, WrongStore
+from rememberer.events import Imported, ImportedAction, Pinned
 from rememberer.learning import Learner
 from rememberer.memory import Memory
-from rememberer.records import Imported, ImportedAction, Pinned
 from rememberer.store import InMemoryStore
 from storage import LanceStore, migrations
 from storage.schema import STORE_VERSION

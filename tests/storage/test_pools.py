@@ -15,9 +15,10 @@ from envs import Observation
 from envs.webshop import WebShop
 from rememberer.embedding import SentenceEncoder
 from rememberer.errors import StoreError
+from rememberer.events import Imported
 from rememberer.learning import Learner
 from rememberer.memory import Memory
-from rememberer.records import Experience, Imported, State
+from rememberer.records import Experience, State
 from rememberer.store import InMemoryStore, Store
 from storage import PoolImport, export_log, import_log, import_pool
 from tests.rememberer.encoders import WordEncoder

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rememberer.errors import StoreError
+from rememberer.events import Event, Quarantined, new_id
 from rememberer.learning import Learner
-from rememberer.records import Event, Quarantined, new_id
 from rememberer.store import InMemoryStore, Store
 from storage import LanceStore, export_log, import_log
 from tests.storage.conftest import NASTY, episode, event, open_store

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from rememberer.errors import StoreError
+from rememberer.events import EpisodeStarted, Observed
 from rememberer.memory import Memory
-from rememberer.records import ActionValue, EpisodeStarted, Experience, Observed
+from rememberer.records import ActionValue, Experience
 from rememberer.store import Store
 from tests.rememberer.encoders import WordEncoder
 from tests.storage.conftest import NASTY, event, experience, open_store, state

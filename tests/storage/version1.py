@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from rememberer.records import Event, Experience
+from rememberer.events import Event
+from rememberer.records import Experience
 from rememberer.store import Vector
 from storage.place import connect
 from storage.schema import fingerprint, log_rows, vector_rows
