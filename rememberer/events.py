@@ -63,10 +63,10 @@ class EpisodeEnded(Record):
 
 
 class Labelled(Record):
-    """A person's reward for an executed step. The last one counts."""
+    """A person's reward for an executed step, or for the whole episode (`step` 0). The last one of a person counts."""
 
     type: Literal["labelled"] = "labelled"
-    step: int
+    step: int = Field(ge=0)
     value: FiniteFloat = Field(ge=-1, le=1)
     by: str = "person"
     comment: str = ""
@@ -74,7 +74,52 @@ class Labelled(Record):
 
 class LabelWithdrawn(Record):
     type: Literal["withdrawn"] = "withdrawn"
+    step: int = Field(ge=0)
+    by: str = "person"
+
+
+class Compared(Record):
+    """Which of two a person holds for better: of two actions in the state `key`, or of two episodes without one."""
+
+    type: Literal["compared"] = "compared"
+    better: str
+    worse: str
+    key: str = ""
+    equal: bool = False
+    """Neither is better."""
+    by: str = "person"
+
+
+class Undone(Record):
+    """That a label, a withdrawal or a comparison counts for nothing, as if it had never been; or counts again."""
+
+    type: Literal["undone"] = "undone"
+    label: str
+    """Id of its event."""
+    on: bool = True
+
+
+class TakenBack(Record):
+    """That step `step` and all after it have not been, nor the end of the episode. What was said of them is void."""
+
+    type: Literal["taken back"] = "taken back"
     step: int
+
+
+class Guided(Record):
+    """What a person told the agent for the rest of the episode, from step `step` on."""
+
+    type: Literal["guided"] = "guided"
+    step: int
+    text: str
+
+
+class Asked(Record):
+    """That the agent, running by itself, left step `step` to the person, and why."""
+
+    type: Literal["asked"] = "asked"
+    step: int
+    why: str = ""
 
 
 class ImportedAction(Record):
@@ -140,6 +185,11 @@ Body = Annotated[
     | EpisodeEnded
     | Labelled
     | LabelWithdrawn
+    | Compared
+    | Undone
+    | TakenBack
+    | Guided
+    | Asked
     | Imported
     | Pinned
     | Dropped

@@ -16,7 +16,7 @@ Q_own(s, a)).
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
 from heapq import heappop, heappush
 from math import fsum, inf
@@ -24,6 +24,8 @@ from random import Random
 from typing import Literal
 
 from rememberer.events import (
+    Asked,
+    Compared,
     Decided,
     Dropped,
     EpisodeEnded,
@@ -31,97 +33,50 @@ from rememberer.events import (
     Event,
     Forgotten,
     Imported,
-    Labelled,
-    LabelWithdrawn,
     Observed,
     Pinned,
     Quarantined,
+    TakenBack,
+    Undone,
 )
-from rememberer.records import Change, Experience, LearningSettings, State
+from rememberer.labels import WHOLE, Labels, Thing
+from rememberer.records import Change, Decision, LearningSettings, State
+from rememberer.table import Table
 from rememberer.targets import bootstrap, led_to, reward_of, target_of
 from rememberer.values import (
     ACTIONS,
     PENDING,
     Arrival,
-    Cell,
-    Entry,
     EpisodeTrace,
-    Explanation,
     Import,
+    Passed,
     Rejection,
-    StepId,
     Target,
     Transition,
 )
 
-_MADE = 10_000
-"""Experiences that are kept ready at most."""
 
-
-class Learner:
-    """The table of one user. Feed it the log in order; ask it for values at any time.
-
-    `limit` is how many actions an experience has at most: of more, the least visited with the lowest Q are left out.
-    """
+class Learner(Table):
+    """The table of one user. Feed it the log in order; ask it for values at any time."""
 
     def __init__(self, events: Iterable[Event] = (), *, limit: int = ACTIONS) -> None:
+        super().__init__(limit)
         self.episodes: dict[str, EpisodeTrace] = {}
-        self.labels: dict[StepId, float] = {}
-        self._limit = limit
-        self._records: dict[str, Entry] = {}
+        self.labels = Labels()
         self._imports: dict[str, list[Import]] = defaultdict(list)
         """Source -> what came from it."""
-        self._pinned: set[str] = set()
         self._open: dict[str, EpisodeTrace] = {}
         self._settled: list[tuple[EpisodeTrace, int] | None] = []
-        """Moment -> the transition whose target settled then; None: an import came then."""
+        """Moment -> the transition whose target settled then; None: an import came then, or it was taken back."""
         self._bootstraps: dict[str, list[int]] = defaultdict(list)
         """Key -> the moments of the targets that its V counts in, if it has one."""
-        self._before: dict[tuple[str, str], tuple[float | None, int]] | None = None
-        """What the values were that are moving; None: nobody wants to know."""
-        self._touched: dict[str, None] = {}
-        self._made: dict[str, Experience] = {}
-        """What was asked for by key, until it is touched."""
         self._apply(events)
 
     def apply(self, events: Iterable[Event]) -> list[Change]:
         """Fold further events of the log, in order. Returns the values that moved, in order of first touch."""
-        self._before, self._touched = {}, {}
+        self._begin()
         self._apply(events)
-        changes = []
-        for (key, action), (old, old_visits) in self._before.items():
-            new, visits = self._shown(key, action)
-            if (new, visits) != (old, old_visits):
-                changes.append(Change(key=key, action=action, old=old, new=new, visits=visits))
-        return changes
-
-    def touched(self) -> list[str]:
-        """Keys of the records that the last `apply` wrote to, moved values or not; new ones oldest first."""
-        return list(self._touched)
-
-    def experiences(self, keys: Iterable[str] | None = None) -> Iterator[Experience]:
-        """Experiences by key (all, oldest first, when None). Keys without anything known are left out."""
-        for key, record in self._known(keys):
-            made = self._made.get(key) or record.experience(key in self._pinned, self._limit)
-            if keys is not None:
-                self._made[key] = made
-            yield made
-
-    def counts(self, keys: Iterable[str] | None = None) -> Iterator[tuple[State, int]]:
-        """The states of these experiences, and how often their actions were executed. Quicker than `experiences`."""
-        for _, record in self._known(keys):
-            yield record.state, sum(cell.visits() for cell in record.cells.values())
-
-    def states(self, *, out: bool = False) -> list[State]:
-        """The states of all experiences; with `out` those too that left a full memory or are quarantined."""
-        if out:
-            return [record.state for record in self._records.values() if record.cells and not record.state.forgotten]
-        return [record.state for _, record in self._known(None)]
-
-    def explain(self, key: str, action: str) -> Explanation:
-        """What makes up Q(key, action); empty when nothing is known of it."""
-        record = self._records.get(key)
-        return ((record.cells.get(action) if record else None) or Cell()).explanation()
+        return self._moved()
 
     def sources(self) -> list[str]:
         """The files that something was imported from, sorted."""
@@ -135,66 +90,45 @@ class Learner:
         count = sum(each.table is not None for each in self.episodes.values())
         return 1 if (count if learning.double == "turn" else Random(f"{seed} {count}").getrandbits(1)) % 2 else 0
 
-    def is_out(self, key: str) -> bool:
-        """Whether a record left a full memory and was not met again, or is quarantined."""
-        return key in self._records and self._records[key].is_out()
-
-    def quarantined(self) -> list[str]:
-        """Keys of the experiences that count for nothing."""
-        return [key for key, record in self._records.items() if record.void]
-
-    def pinned(self) -> set[str]:
-        """Keys of what stays however full the memory is."""
-        return set(self._pinned)
-
-    def v(self, key: str) -> float | None:
-        """V of a recorded state, from settled targets; None for a state without any."""
-        record = self._records.get(key)
-        return record.v(limit=self._limit) if record else None
-
     def unproven(self, key: str, episode: str) -> bool:
         """Whether all that is known of `key` comes from `episode` alone and no person has judged it there."""
         record = self._records[key]
         others = any(step_id[0] != episode and not each.episode.void for step_id, each in record.arrivals.items())
         if others or any(not each.void for each in record.imports):
             return False
-        cells = record.cells.values()
-        return not any(cell.rejections or any(step in self.labels for step in cell.targets) for cell in cells)
+        return not any(
+            cell.rejections or self.labels.judged((key, action)) or any(map(self.labels.judged, cell.targets))
+            for action, cell in record.cells.items()
+        )
 
     def _apply(self, events: Iterable[Event]) -> None:
-        fresh, labelled = list(events), dict[StepId, None]()
+        fresh = list(events)
         # Labels first: whoever learns below then sees the label in force, whenever it was given.
-        for event in fresh:
-            match event.body:
-                case Labelled(step=step, value=value):
-                    self.labels[event.episode, step] = value
-                    labelled[event.episode, step] = None
-                case LabelWithdrawn(step=step):
-                    self.labels.pop((event.episode, step), None)
-                    labelled[event.episode, step] = None
-        self._relearn({moment for name, step in labelled for moment in self._relabel(name, step)})
+        things = dict.fromkeys(thing for event in fresh for thing in self.labels.apply(event))
+        self._relearn({moment for thing in things for moment in self._relabel(thing)})
         for event in fresh:
             self._fold(event)
         for episode in self._open.values():
             self._follow_frontier(episode)
-        for key in self._touched if len(self._made) < _MADE else list(self._made):
-            self._made.pop(key, None)
-
-    def _known(self, keys: Iterable[str] | None) -> Iterator[tuple[str, Entry]]:
-        for key in list(self._records) if keys is None else keys:
-            record = self._records.get(key)
-            if record and record.is_known():
-                yield key, record
+        self._drop_made()
 
     def _fold(self, event: Event) -> None:
-        if not isinstance(event.body, Imported | Pinned | Dropped | Quarantined | Forgotten):
+        if not isinstance(event.body, Imported | Pinned | Dropped | Quarantined | Forgotten | Compared | Undone):
             begun, begins = event.episode in self.episodes, isinstance(event.body, EpisodeStarted)
             if begun == begins:
                 return  # an episode begins once, and nothing of it happens before; a file may say otherwise
         match event.body:
             case EpisodeStarted() as body:
                 self.episodes[event.episode] = self._open[event.episode] = EpisodeTrace(
-                    event.episode, body.env, body.task, body.learning, body.state, event.source, body.table
+                    event.episode,
+                    body.env,
+                    body.task,
+                    body.learning,
+                    body.state,
+                    event.source,
+                    body.table,
+                    body.policy,
+                    event.time,
                 )
             case Observed() as body:
                 self._observe(self.episodes[event.episode], body, event.time)
@@ -204,29 +138,52 @@ class Learner:
                     episode.ended, episode.stopped = "truncated", True
                     self._settle(episode)
                     self._touched.update((each.state.key, None) for each in episode.transitions)
-            case Decided(decision=decision) if decision.kind in ("reject", "override") and decision.proposed:
-                episode = self.episodes[event.episode]
-                self._meet(episode.state, episode)
-                cell = self._cell(episode.state, decision.proposed)
-                cell.rejections.append(Rejection(episode, event.time, decision.hint))
-                episode.rejections.append((episode.state.key, decision.proposed))
+                    if self.labels.judged((episode.id, WHOLE)) or self.labels.judged(("", episode.id)):
+                        self._relearn({*self._relabel((episode.id, WHOLE))})  # it counts from now on
+            case Decided(decision=decision):
+                self._decide(self.episodes[event.episode], decision, event.time)
+            case TakenBack(step=step):
+                self._take_back(self.episodes[event.episode], step)
+            case Asked():
+                self.episodes[event.episode].questions += 1
             case Imported() as body:
                 self._import(body, event)
             case Pinned(key=key, pinned=pinned):
                 (self._pinned.add if pinned else self._pinned.discard)(key)
                 self._touched[key] = None
             case Dropped(key=key) if key in self._records and key not in self._pinned:
-                self._switch(key, None)
+                self._switch(key, len(self._settled), None)
             case Quarantined() as body:
                 self._quarantine(body)
+
+    def _decide(self, episode: EpisodeTrace, decision: Decision, time: datetime) -> None:
+        if decision.kind != "reject":
+            episode.deciding = decision.by
+        if decision.kind in ("reject", "override") and decision.proposed:
+            self._meet(episode.state, episode)
+            passed = Passed(episode.state.key, decision.proposed, decision.step, decision.kind)
+            cell = self._cell(episode.state, decision.proposed)
+            cell.rejections.append(Rejection(episode, time, decision.hint, passed))
+            episode.rejections.append(passed)
 
     def _observe(self, episode: EpisodeTrace, body: Observed, time: datetime) -> None:
         if episode.ended:
             return  # another process was still executing when this one stopped the episode
         index, next_key = len(episode.transitions), body.state.key
         episode.transitions.append(
-            Transition(body.step, episode.state, body.action, body.reward, next_key, body.nearest, body.reason, time)
+            Transition(
+                body.step,
+                episode.state,
+                body.action,
+                body.reward,
+                next_key,
+                body.nearest,
+                body.reason,
+                time,
+                episode.deciding,
+            )
         )
+        episode.deciding = ""
         self._meet(episode.state, episode)
         # It takes its place now, so that targets stand in order of execution.
         step_id, cell = (episode.id, body.step), self._cell(episode.state, body.action)
@@ -275,16 +232,27 @@ class Learner:
             for index in range(len(episode.moments), len(episode.transitions)):
                 self._set_target(episode, index)
 
-    def _relabel(self, name: str, step: int) -> list[int]:
-        """The moments of the targets that the label of a step counts in."""
-        episode = self.episodes.get(name)
-        steps = [each.step for each in episode.transitions] if episode else []
-        if episode is None or step not in steps:
+    def _relabel(self, thing: Thing) -> list[int]:
+        """The moments of the targets that the label of a thing counts in."""
+        name, which = thing
+        if isinstance(which, str) and name:
+            record = self._records.get(name)
+            steps = record.cells[which].targets if record and which in record.cells else ()
+            return [moment for step_id in steps for moment in self._relabel(step_id)]
+        episode = self.episodes.get(name or str(which))
+        if episode is None or not episode.transitions:
             return []
-        index, n = steps.index(step), episode.learning.n
-        for later in range(index + 1, len(steps)):
+        if isinstance(which, str) or which == WHOLE:
+            return self._reached(episode, len(episode.transitions) - 1)
+        found = [index for index, each in enumerate(episode.transitions) if each.step == which]
+        return self._reached(episode, found[0]) if found else []
+
+    def _reached(self, episode: EpisodeTrace, index: int) -> list[int]:
+        """The moments of the targets that the reward of a transition counts in."""
+        for later in range(index + 1, len(episode.transitions)):
             self._arrive(episode, later)
         episode.frontier = None
+        n = episode.learning.n
         return episode.moments[0 if n is None else max(index - n + 1, 0) : index + 1]
 
     def _relearn(self, due: set[int]) -> None:
@@ -297,7 +265,8 @@ class Learner:
         while queue:
             moment = heappop(queue)
             settled = self._settled[moment]
-            assert settled
+            if settled is None:
+                continue
             episode, index = settled
             transition = episode.transitions[index]
             key, step_id = transition.state.key, (episode.id, transition.step)
@@ -316,7 +285,7 @@ class Learner:
         for episode in self.episodes.values():
             of_it = body.episode == episode.id or (body.source and body.source == episode.source)
             if of_it and episode.void != body.on:
-                met += [each.state.key for each in episode.transitions] + [key for key, _ in episode.rejections]
+                met += [each.state.key for each in episode.transitions] + [each.key for each in episode.rejections]
                 own += episode.moments
                 self._touch_all(met)
                 episode.void, episode.frontier = body.on, None
@@ -330,16 +299,40 @@ class Learner:
             self._records[body.key].void = body.on
         self._relearn({*own, *(moment for key in met for moment in self._bootstraps[key])})
 
-    def _switch(self, key: str, met_by: EpisodeTrace | Import | None) -> None:
-        """Have a record leave the memory, or come back because of what met it."""
-        self._touch_all([key])
-        self._records[key].switches.append((len(self._settled), met_by))
+    def _take_back(self, episode: EpisodeTrace, step: int) -> None:
+        """Have the steps from `step` on, and the end of the episode, never have been."""
+        n, transitions = episode.learning.n, episode.transitions
+        left = sum(each.step < step for each in transitions)
+        gone, settled = transitions[left:], 0 if n is None else max(left - n + 1, 0)
+        unsettled, episode.moments = episode.moments[settled:], episode.moments[:settled]
+        for moment in unsettled:
+            self._settled[moment] = None
+        for each in gone:
+            self._touch_all([each.state.key])
+            record, step_id = self._records[each.state.key], (episode.id, each.step)
+            record.arrivals.pop(step_id, None)
+            record.cells[each.action].targets.pop(step_id, None)
+            record.cells[each.action].reasons.pop(step_id, None)
+        for passed in [each for each in episode.rejections if each.step >= step + (each.kind == "reject")]:
+            self._touch(passed.key, passed.action)
+            cell = self._records[passed.key].cells[passed.action]
+            cell.rejections = [each for each in cell.rejections if each.episode is not episode or each.passed != passed]
+            episode.rejections.remove(passed)
+        moved = [each.state.key for each in transitions[settled:]]
+        del transitions[left:]
+        episode.state = gone[0].state if gone else episode.state
+        episode.ended, episode.stopped, episode.deciding, episode.frontier = "", False, "", None
+        self._open[episode.id] = episode
+        for index in range(settled, left):
+            self._set_target(episode, index)
+        due = {moment for key in moved for moment in self._bootstraps[key]}
+        self._relearn(due | {*(self._reached(episode, left - 1) if left else ())})
 
     def _meet(self, state: State, by: EpisodeTrace | Import) -> None:
         """What left a full memory comes back when it is met again."""
         record = self._records.get(state.key)
         if record and record.switches:
-            self._switch(state.key, by)
+            self._switch(state.key, len(self._settled), by)
 
     def _set_target(self, episode: EpisodeTrace, index: int) -> Target:
         """target(t), settled when its moment has come, provisional before."""
@@ -347,10 +340,6 @@ class Learner:
         target = target_of(episode, index, self.labels, self._v)
         self._cell(transition.state, transition.action).targets[episode.id, transition.step] = target
         return target
-
-    def _v(self, key: str, before: float, table: int | None) -> float | None:
-        record = self._records.get(key)
-        return record.v(before, table, self._limit) if record else None
 
     def _arrive(self, episode: EpisodeTrace, index: int) -> None:
         """Record how the state of transition `index` was reached."""
@@ -364,32 +353,3 @@ class Learner:
             transition.time,
             episode,
         )
-
-    def _record(self, state: State) -> Entry:
-        self._touched[state.key] = None
-        record = self._records.get(state.key)
-        if record is None:
-            record = self._records[state.key] = Entry(state)
-        return record
-
-    def _cell(self, state: State, action: str) -> Cell:
-        cells = self._record(state).cells
-        if action not in cells:
-            cells[action] = Cell()
-        self._touch(state.key, action)
-        return cells[action]
-
-    def _touch(self, key: str, action: str) -> None:
-        self._touched[key] = None
-        if self._before is not None and (key, action) not in self._before:
-            self._before[key, action] = self._shown(key, action)
-
-    def _touch_all(self, keys: Iterable[str]) -> None:
-        for key in keys:
-            for action in self._records[key].cells:
-                self._touch(key, action)
-
-    def _shown(self, key: str, action: str) -> tuple[float | None, int]:
-        """Q and visits of an action as a person sees them."""
-        record = self._records[key]
-        return (None, 0) if record.is_out() else (record.cells[action].q(), record.cells[action].visits())

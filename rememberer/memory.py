@@ -13,16 +13,13 @@ import envs
 from rememberer.collector import no_collector
 from rememberer.embedding import CachedEncoder, Encoder, SentenceEncoder
 from rememberer.errors import (
-    NoSuchStep,
-    SessionError,
     StoreError,
-    UnknownEpisode,
     UnknownExperience,
-    UnknownSource,
     WrongStore,
 )
-from rememberer.events import Body, Event, Forgotten, Labelled, LabelWithdrawn, Pinned, Quarantined
+from rememberer.events import Body, Event, Forgotten
 from rememberer.forgetting import ends_after, quoting, redact, refuse_open, texts_of
+from rememberer.judged import Judged
 from rememberer.learning import Learner
 from rememberer.policy import Retrieved
 from rememberer.records import Change, Experience, LearningSettings, State
@@ -41,7 +38,7 @@ CAPACITY = 100_000
 """Experiences of a user that can be retrieved at most."""
 
 
-class Memory:
+class Memory(Judged):
     """A user's memory in a store. Opening folds the log, and mends the view where a crash left it behind.
 
     `tables` says by what observations are compared, by environment. With more than `capacity` experiences the next
@@ -172,78 +169,10 @@ class Memory:
         with self._lock:
             return list(self._learner.episodes.values())
 
-    def trace(self, episode: str) -> EpisodeTrace:
-        """One episode. Raises `UnknownEpisode`."""
-        with self._lock:
-            if episode in self._learner.episodes:
-                return self._learner.episodes[episode]
-        raise UnknownEpisode(f"There is no task {episode!r} in the memory of {self.user!r}.")
-
-    def labels(self, episode: str) -> dict[int, float]:
-        """The labels in force on an episode, by step."""
-        with self._lock:
-            return {step: value for (owner, step), value in self._learner.labels.items() if owner == episode}
-
-    def label(self, episode: str, step: int, value: float, *, by: str = "person", comment: str = "") -> list[Change]:
-        """Reward an executed step of an episode, open or closed, with -1 to 1; it replaces an earlier label.
-
-        Returns the values that moved. On disk: one event, and the rows of the view that moved. Raises `NoSuchStep`,
-        `UnknownEpisode`, and `SessionError` for another value; then nothing is written.
-        """
-        self._check_step(episode, step)
-        if not -1 <= value <= 1:
-            raise SessionError(f"A reward is a number from -1 to 1, but it was {value}. Nothing was changed.")
-        return self.write([Labelled(step=step, value=value, by=by, comment=comment)], episode)
-
-    def withdraw(self, episode: str, step: int) -> list[Change]:
-        """Take the label of a step back. Returns, writes and raises like `label`; `NoSuchStep` also without one."""
-        self._check_step(episode, step)
-        if step not in self.labels(episode):
-            raise NoSuchStep(f"Step {step} has no reward of yours to take back.")
-        return self.write([LabelWithdrawn(step=step)], episode)
-
     def table(self, learning: LearningSettings, seed: int) -> Literal[0, 1] | None:
         """The table that an episode which begins now writes to; None without double Q-learning."""
         with self._lock:
             return self._learner.next_table(learning, seed)
-
-    def pin(self, key: str, pinned: bool = True) -> None:
-        """Keep an experience whatever the limits. Raises `UnknownExperience`."""
-        with self.alone():
-            self._check_known(key)
-            self.write([Pinned(key=key, pinned=pinned)])
-
-    def quarantine(
-        self, *, episode: str = "", source: str = "", key: str = "", on: bool = True, reason: str = ""
-    ) -> list[Change]:
-        """Have one of these count for nothing, as if it had never been: an episode, all that was imported from a
-        source (until now), or an experience; with `on=False` have it count again.
-
-        Returns the values that moved. On disk: one event, and the rows of the view that moved. Raises
-        `UnknownEpisode`, `UnknownSource`, `UnknownExperience`; then nothing is written.
-        """
-        with self.alone():
-            if episode:
-                self.trace(episode)
-            elif source:
-                if source not in self.sources():
-                    raise UnknownSource(
-                        f"Nothing in the memory of {self.user!r} came from {source!r}. "
-                        f"What was imported came from: {', '.join(self.sources()) or 'nowhere, so far'}."
-                    )
-            elif on or key not in self._learner.quarantined():
-                self._check_known(key)
-            return self.write([Quarantined(episode=episode, source=source, key=key, on=on, reason=reason)])
-
-    def quarantined(self) -> list[str]:
-        """Keys of the experiences that were quarantined themselves."""
-        with self._lock:
-            return self._learner.quarantined()
-
-    def sources(self) -> list[str]:
-        """The files that something was imported from, quarantined or not, sorted."""
-        with self._lock:
-            return self._learner.sources()
 
     def forget(self, keys: Iterable[str]) -> None:
         """Forget experiences for good: their texts leave the view, the log, and the files.
@@ -325,12 +254,6 @@ class Memory:
             self._restart()
             self._retrieval.index()
             log.warning("The memory is full, and could not be made smaller: %s", problem)
-
-    def _check_step(self, episode: str, step: int) -> None:
-        done = [each.step for each in self.trace(episode).transitions]
-        if step not in done:
-            taken = f"Steps 1 to {len(done)} were" if done else "No step was"
-            raise NoSuchStep(f"There is no step {step} to reward. {taken} taken in this task.")
 
     def _restart(self) -> None:
         """Learn the whole log anew."""

@@ -160,6 +160,8 @@ class ActionValue(Record):
     """One entry a rejection: the person's words, may be empty."""
     labels: tuple[FiniteFloat, ...] = ()
     """The human labels in force on its executed steps."""
+    comments: tuple[str, ...] = ()
+    """What people said with them."""
 
 
 class Experience(Record):

@@ -6,12 +6,12 @@ With double Q-learning (van Hasselt 2010) an episode writes to one of two tables
 Q_own(s, a)). What an episode's end means, and what `r` is, stands here too.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from math import fsum, inf
 
-from rememberer.values import EpisodeTrace, StepId, Target, Transition
+from rememberer.labels import Labels
+from rememberer.values import EpisodeTrace, Target, Transition
 
-Labels = Mapping[StepId, float]
 V = Callable[[str, float, int | None], float | None]
 """V of a key as it stood before a moment, for an episode that writes to a table; None without a record."""
 
@@ -37,13 +37,14 @@ def target_of(episode: EpisodeTrace, index: int, labels: Labels, v: V) -> Target
         transition.step,
         value + onwards,
         rewards,
-        tuple(labels.get((episode.id, each.step)) for each in window),
+        tuple(labels.value(episode, each) for each in window),
         key,
         onwards,
         moment,
         settings.alpha,
         episode.table,
         episode.void,
+        labels.words(episode, transition),
     )
 
 
@@ -65,8 +66,8 @@ def led_to(episode: EpisodeTrace, index: int) -> list[str]:
 
 
 def reward_of(episode: EpisodeTrace, transition: Transition, labels: Labels) -> float:
-    """r as it is learnt from: the environment's reward and the person's label, less what a step costs."""
-    settings, label, reward = episode.learning, labels.get((episode.id, transition.step)), transition.reward
+    """r as it is learnt from: the environment's reward and the people's label, less what a step costs."""
+    settings, label, reward = episode.learning, labels.value(episode, transition), transition.reward
     if label is not None:
         reward = label if settings.labels == "replace" else reward + settings.beta * label
     return reward - settings.step_penalty

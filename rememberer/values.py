@@ -32,7 +32,7 @@ class Target:
     rewards: tuple[float, ...]
     """r(t+1) ... as used, labels and step penalty included; at most n."""
     labels: tuple[float | None, ...]
-    """The person's label on each of these steps, this very step first."""
+    """The label that people gave each of these steps, this very step first."""
     bootstrap_key: str
     """Key of the state whose V was added; empty when none was."""
     bootstrap: float
@@ -44,6 +44,8 @@ class Target:
     """With double Q-learning, the one of the two tables that it is of."""
     void: bool = False
     """Its episode is quarantined: it does not count."""
+    words: tuple[str, ...] = ()
+    """What people said with the label of this very step."""
 
     @property
     def settled(self) -> bool:
@@ -68,6 +70,18 @@ class Transition:
     """Key of the record that stood for a next state without one; empty when none was looked for."""
     reason: str
     time: datetime
+    by: str = ""
+    """Who or what decided it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """An action that a person passed over at a step, by a rejection or an override."""
+
+    key: str
+    action: str
+    step: int
+    kind: str
 
 
 @dataclass(slots=True)
@@ -83,9 +97,15 @@ class EpisodeTrace:
     """The file that it was imported from; empty when it happened here."""
     table: int | None = None
     """With double Q-learning, the table that it writes to."""
+    policy: str = ""
+    time: datetime | None = None
+    """When it began."""
     transitions: list[Transition] = field(default_factory=list)
-    rejections: list[tuple[str, str]] = field(default_factory=list)
-    """(key, action) of what a person passed over."""
+    rejections: list[Passed] = field(default_factory=list)
+    questions: int = 0
+    """How often the agent, running by itself, asked the person."""
+    deciding: str = ""
+    """Who or what took the decision that is not executed yet."""
     ended: str = ""
     """Empty while open; `terminated` or `truncated` after."""
     stopped: bool = False
@@ -129,6 +149,7 @@ class Rejection:
     episode: EpisodeTrace
     time: datetime
     words: str
+    passed: Passed
 
 
 def average(imported: list[tuple[float, int]], own: list[tuple[float, float | None]]) -> float | None:
@@ -217,6 +238,7 @@ class Cell:
             reason=reasons[-1] if reasons else "",
             rejections=tuple(each.words for each in self.rejections if not each.episode.void),
             labels=tuple(each.labels[0] for each in targets.values() if each.labels[0] is not None),
+            comments=tuple(words for each in targets.values() for words in each.words),
         )
 
 

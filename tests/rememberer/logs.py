@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from rememberer.events import (
     Body,
+    Compared,
     Decided,
     Dropped,
     EpisodeEnded,
@@ -22,6 +23,8 @@ from rememberer.events import (
     Observed,
     Pinned,
     Quarantined,
+    TakenBack,
+    Undone,
 )
 from rememberer.learning import Learner
 from rememberer.records import Change, Decision, Experience, LearningSettings, State
@@ -42,7 +45,8 @@ class Log:
 
     def __init__(self) -> None:
         self.events: list[Event] = []
-        self._steps: dict[str, Iterable[int]] = {}
+        self.next: dict[str, int] = {}
+        """The next step of each episode."""
 
     def add(self, body: Body, episode: str = "", source: str = "") -> Event:
         number = len(self.events)
@@ -54,7 +58,7 @@ class Log:
     def start(
         self, episode: str, where: str, *, source: str = "", table: Literal[0, 1] | None = None, **learning: Any
     ) -> Event:
-        self._steps[episode] = count(1)
+        self.next[episode] = 1
         task = "buy a red shoe"
         how = LearningSettings(**learning)
         started = EpisodeStarted(env="nowhere", task_id="t", task=task, learning=how, table=table, state=page(where))
@@ -64,23 +68,35 @@ class Log:
         """`known`: `terminated`, `truncated`, `nearest` (a page's name), `reason`."""
         if "nearest" in known:
             known["nearest"] = known["nearest"] and page(known["nearest"]).key
-        observed = Observed(
-            step=next(iter(self._steps[episode])), action=action, reward=reward, state=page(to), **known
-        )
+        observed = Observed(step=self.next[episode], action=action, reward=reward, state=page(to), **known)
+        self.next[episode] += 1
         return self.add(observed, episode)
 
     def end(self, episode: str) -> Event:
         return self.add(EpisodeEnded(), episode)
 
-    def label(self, episode: str, step: int, value: float) -> Event:
-        return self.add(Labelled(step=step, value=value), episode)
+    def label(self, episode: str, step: int, value: float, by: str = "person", comment: str = "") -> Event:
+        return self.add(Labelled(step=step, value=value, by=by, comment=comment), episode)
 
-    def withdraw(self, episode: str, step: int) -> Event:
-        return self.add(LabelWithdrawn(step=step), episode)
+    def withdraw(self, episode: str, step: int, by: str = "person") -> Event:
+        return self.add(LabelWithdrawn(step=step, by=by), episode)
+
+    def compare(self, better: str, worse: str, where: str = "", equal: bool = False, by: str = "person") -> Event:
+        """Of two actions on a page; or of two episodes."""
+        key = where and page(where).key
+        return self.add(Compared(better=better, worse=worse, key=key, equal=equal, by=by))
+
+    def undo(self, said: Event, on: bool = True) -> Event:
+        return self.add(Undone(label=said.id, on=on), said.episode)
+
+    def take_back(self, episode: str, step: int) -> Event:
+        self.next[episode] = step
+        return self.add(TakenBack(step=step), episode)
 
     def decide(self, episode: str, kind: Any, proposed: str, action: str = "", hint: str = "") -> Event:
+        step = self.next.get(episode, 1)
         return self.add(
-            Decided(decision=Decision(step=1, kind=kind, proposed=proposed, action=action, hint=hint)), episode
+            Decided(decision=Decision(step=step, kind=kind, proposed=proposed, action=action, hint=hint)), episode
         )
 
     def load(self, where: str, source: str = "a file", visits: int = 1, **actions: float) -> Event:
@@ -145,20 +161,25 @@ _learning = st.fixed_dictionaries(
 _episodes = st.integers(0, 3)
 _numbers = st.integers(1, 5)
 _kinds = ["step"] * 8 + ["start"] * 3 + ["label"] * 4 + ["withdraw", "end", "reject", "override", "load", "pin", "late"]
-_kinds += ["drop", "quarantine"]
+_kinds += ["drop", "quarantine", "compare", "undo", "redo", "take back"]
 _sources = st.sampled_from(["", "", "a file", "another file"])
 
 
+_people = st.sampled_from(["person", "person", "another"])
+
+
 @st.composite
-def logs(draw: st.DrawFn) -> list[Event]:
-    """Any log: interleaved episodes of all settings, revisits, circles; labels given, changed and taken back at any
-    time (before the step, in the middle, after the end); rejections, overrides, imports, pins; what left a full memory
-    or was quarantined, for good or for a while; a step of another process after the end."""
+def logs(draw: st.DrawFn, *, without: tuple[str, ...] = ()) -> list[Event]:
+    """Any log: interleaved episodes of all settings, revisits, circles; labels given, changed, taken back, undone and
+    redone at any time (before the step, in the middle, after the end), by several people, of whole episodes and of two
+    that were compared; rejections, overrides, imports, pins; what left a full memory or was quarantined, for good or
+    for a while; steps and ends that were taken back; a step of another process after the end."""
     log = Log()
     open_episodes: list[str] = []
     ended: list[str] = []
     names = count()
-    for kind in draw(st.lists(st.sampled_from(_kinds), min_size=15, max_size=50)):
+    kinds = [each for each in _kinds if each not in without]
+    for kind in draw(st.lists(st.sampled_from(kinds), min_size=15, max_size=50)):
         if kind == "start" or not open_episodes:
             open_episodes.append(f"e{next(names)}")
             how = {"source": draw(_sources), "table": draw(st.sampled_from([None, None, 0, 1]))}
@@ -179,9 +200,27 @@ def logs(draw: st.DrawFn) -> list[Event]:
         elif kind == "late" and ended:
             log.step(draw(st.sampled_from(ended)), draw(_actions), draw(_rewards), draw(_pages))
         elif kind == "label":
-            log.label(f"e{draw(_episodes)}", draw(_numbers), draw(st.sampled_from([1.0, -1.0, 0.3])))
+            value, comment = draw(st.sampled_from([1.0, -1.0, 0.3])), draw(st.sampled_from(["", "well done"]))
+            log.label(f"e{draw(_episodes)}", draw(st.integers(0, 5)), value, draw(_people), comment)
         elif kind == "withdraw":
-            log.withdraw(f"e{draw(_episodes)}", draw(_numbers))
+            log.withdraw(f"e{draw(_episodes)}", draw(st.integers(0, 5)), draw(_people))
+        elif kind == "compare":
+            if where := draw(st.just("") | _pages):
+                log.compare("a", "b", where, draw(st.booleans()), draw(_people))
+            else:
+                better, worse = draw(st.permutations(["e0", "e1", "e2"]))[:2]
+                log.compare(better, worse, equal=draw(st.booleans()), by=draw(_people))
+        elif kind in ("undo", "redo"):
+            said = [each for each in log.events if isinstance(each.body, Labelled | LabelWithdrawn | Compared)]
+            if said:
+                log.undo(draw(st.sampled_from(said)), on=kind == "undo")
+        elif kind == "take back":
+            back = draw(st.sampled_from([*open_episodes, *ended]))
+            # Of what the world has ended at least the last step.
+            log.take_back(back, draw(st.integers(1, max(log.next[back] - (back in ended), 1))))
+            if back in ended:
+                ended.remove(back)
+                open_episodes.append(back)
         elif kind in ("reject", "override"):
             log.decide(episode, kind, draw(_actions), draw(_actions), draw(st.sampled_from(["", "too dear"])))
         elif kind == "load":

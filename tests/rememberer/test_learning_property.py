@@ -7,10 +7,22 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rememberer.events import Event, Imported, Labelled, LabelWithdrawn, Quarantined
+from rememberer.events import (
+    Compared,
+    Decided,
+    EpisodeEnded,
+    Event,
+    Imported,
+    Labelled,
+    LabelWithdrawn,
+    Observed,
+    Quarantined,
+    TakenBack,
+    Undone,
+)
 from rememberer.learning import Learner
 from rememberer.records import Experience
-from tests.rememberer.logs import Log, Table, logs, page, patient, table
+from tests.rememberer.logs import Table, logs, page, patient, table
 
 
 def everything(learner: Learner) -> Any:
@@ -72,29 +84,81 @@ def test_what_was_touched_is_all_that_a_copy_of_the_table_needs(log: list[Event]
 
 
 @patient
-@given(logs())
+@given(logs(without=("take back",)))
 def test_a_label_counts_as_if_it_had_been_there_from_the_start(log: list[Event]) -> None:
-    final = Learner(log).labels
-    others = [event for event in log if not isinstance(event.body, Labelled | LabelWithdrawn)]
-    first = Log()
-    for (episode, step), value in final.items():
-        first.label(episode, step, value)
-    assert everything(one_by_one(log)) == everything(Learner([*first.events, *others]))
+    about = (Labelled, LabelWithdrawn, Compared, Undone)
+    first = [event for event in log if isinstance(event.body, about)]
+    others = [event for event in log if not isinstance(event.body, about)]
+    assert everything(one_by_one(log)) == everything(Learner([*first, *others]))
 
 
 @patient
-@given(logs(), st.randoms(use_true_random=False))
+@given(logs(without=("take back", "quarantine", "drop")), st.data())
+def test_what_was_undone_counts_as_if_it_had_never_been_said(log: list[Event], data: st.DataObject) -> None:
+    said = [each for each in log if isinstance(each.body, Labelled | LabelWithdrawn | Compared)]
+    undone = data.draw(st.sets(st.sampled_from([each.id for each in said]))) if said else set()
+    others = [each for each in log if not isinstance(each.body, Undone)]
+    learner = one_by_one(others)
+    before = everything(learner)
+    for number, each in enumerate(sorted(undone)):
+        learner.apply([Event(id=f"u{number}", user="me", body=Undone(label=each))])
+    assert everything(learner) == everything(Learner([each for each in others if each.id not in undone]))
+    for number, each in enumerate(sorted(undone)):
+        learner.apply([Event(id=f"r{number}", user="me", body=Undone(label=each, on=False))])
+    assert everything(learner) == before
+
+
+def told_back(log: list[Event]) -> list[Event]:
+    """The same log without what was taken back: the steps, the ends, what was decided and said of them."""
+    kept: list[Event] = []
+    for event in log:
+        if isinstance(event.body, TakenBack):
+            first = event.body.step
+            kept = [each for each in kept if each.episode != event.episode or not _is_of(each, first)]
+        kept.append(event)
+    return [each for each in kept if not isinstance(each.body, TakenBack)]
+
+
+def _is_of(event: Event, first: int) -> bool:
+    match event.body:
+        case EpisodeEnded():
+            return True
+        case Observed(step=step) | Labelled(step=step) | LabelWithdrawn(step=step):
+            return step >= first
+        case Decided(decision=decision):
+            return decision.step >= first + (decision.kind == "reject")
+    return False
+
+
+@patient
+@given(logs(without=("drop", "quarantine", "late")))
+def test_what_was_taken_back_counts_as_if_it_had_never_been(log: list[Event]) -> None:
+    """But for when it came about: nothing settles twice at the same moment."""
+    final, without_it = one_by_one(log), Learner(told_back(log))
+    assert final.labels == without_it.labels
+    assert {each.id: each.ended for each in final.episodes.values()} == {
+        each.id: each.ended for each in without_it.episodes.values()
+    }
+    assert worth(final) == worth(without_it)
+
+
+@patient
+@given(logs(without=("take back", "undo", "redo")), st.randoms(use_true_random=False))
 def test_labels_that_were_wrong_and_then_put_right_leave_no_trace(log: list[Event], chance: Any) -> None:
     flipped, put_right = [], []
     for event in log:
         if isinstance(event.body, Labelled) and chance.random() < 0.3:
-            flipped.append(event.model_copy(update={"body": Labelled(step=event.body.step, value=-event.body.value)}))
+            flipped.append(
+                event.model_copy(update={"body": event.body.model_copy(update={"value": -event.body.value})})
+            )
         else:
             flipped.append(event)
     learner = one_by_one(flipped)
     final = Learner(log)
-    for (episode, step), value in final.labels.items():
-        put_right.append(Event(user="me", episode=episode, body=Labelled(step=step, value=value)))
+    for episode in ("e0", "e1", "e2", "e3"):
+        for by in ("person", "another"):
+            found = final.labels.of_episode(episode, by)
+            put_right += [Event(user="me", episode=episode, body=right) for right in found.values()]
     chance.shuffle(put_right)
     learner.apply(put_right)
     assert everything(learner)[:3] == everything(final)[:3]
