@@ -4,23 +4,28 @@ The rewards of a forgotten step still count for the steps before it, so its even
 state keeps a random stand-in for its key, so that it cannot be recognised by hashing a guess.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rememberer.errors import SessionError
 from rememberer.events import (
+    Compared,
     Decided,
     Dropped,
     EpisodeStarted,
     Event,
+    Guided,
     Imported,
     Labelled,
     Observed,
     Pinned,
     Proposed,
     Quarantined,
+    TakenBack,
     new_id,
 )
+from rememberer.labels import WHOLE
 from rememberer.learning import Learner
 from rememberer.records import Candidate, Proposal, State
 from rememberer.values import EpisodeTrace
@@ -53,24 +58,24 @@ def redact(events: Sequence[Event], keys: set[str]) -> tuple[list[Event], list[s
         for each in (event.body for event in events)
         if isinstance(each, EpisodeStarted | Observed | Imported) and each.state.key not in keys
     }
-    here: dict[str, State] = {}
+    here: dict[str, list[State]] = defaultdict(list)
+    """The states that each episode has come through; the last one is where it stands."""
     quoting: set[tuple[str, str]] = set()
     """(episode, reason) of candidates that rest on something forgotten."""
     changed = []
     for event in events:
-        now = here.get(event.episode)
-        key = now.key if now else ""
+        key = here[event.episode][-1].key if here[event.episode] else ""
         body, gone = event.body, dict[str, Any]()
         match body:
             case EpisodeStarted():
-                here[event.episode] = body.state
+                here[event.episode] = [body.state]
                 if body.state.task not in kept_tasks:
                     # The id as well: an instruction in a person's own words stands in it.
                     gone = {"task": GONE, "task_id": GONE}
                 if body.state.key in keys:
                     gone["state"] = state(body.state)
             case Observed():
-                here[event.episode] = body.state
+                here[event.episode].append(body.state)
                 if key in keys:
                     gone = {"action": action(key, body.action), "reason": ""}
                 if (event.episode, body.reason) in quoting:
@@ -92,6 +97,13 @@ def redact(events: Sequence[Event], keys: set[str]) -> tuple[list[Event], list[s
                     for row in body.actions
                 ]
                 gone = {"state": state(body.state), "actions": tuple(rows), "history": ()}
+            case TakenBack(step=step):
+                del here[event.episode][step:]
+            case Guided() if key in keys:
+                gone["text"] = GONE
+            case Compared() if body.key in keys:
+                better, worse = (action(body.key, each) for each in (body.better, body.worse))
+                gone = {"key": stand_ins[body.key], "better": better, "worse": worse}
             case Pinned() if body.key in keys:
                 gone["key"] = stand_ins[body.key]
             case Quarantined() if body.key in keys:
@@ -168,17 +180,21 @@ def _quotes(proposal: Proposal, candidate: Candidate, keys: set[str]) -> bool:
 
 
 def _comments(events: Sequence[Event], keys: set[str]) -> list[Event]:
-    """Labels on forgotten steps, without the person's words."""
-    at: dict[tuple[str, int], str] = {}
-    here: dict[str, str] = {}
+    """Labels on forgotten steps, and on episodes with one, without the person's words."""
+    at: dict[tuple[str, int], set[str]] = defaultdict(set)
+    here: dict[str, list[str]] = defaultdict(list)
     for event in events:
-        if isinstance(event.body, EpisodeStarted):
-            here[event.episode] = event.body.state.key
-        elif isinstance(event.body, Observed):
-            at[event.episode, event.body.step] = here[event.episode]
-            here[event.episode] = event.body.state.key
+        match event.body:
+            case EpisodeStarted(state=state):
+                here[event.episode] = [state.key]
+            case Observed(step=step, state=state) if here[event.episode]:
+                at[event.episode, step].add(here[event.episode][-1])
+                at[event.episode, WHOLE].add(here[event.episode][-1])
+                here[event.episode].append(state.key)
+            case TakenBack(step=step):
+                del here[event.episode][step:]
     return [
         event.model_copy(update={"body": event.body.model_copy(update={"comment": ""})})
         for event in events
-        if isinstance(event.body, Labelled) and event.body.comment and at.get((event.episode, event.body.step)) in keys
+        if isinstance(event.body, Labelled) and event.body.comment and at[event.episode, event.body.step] & keys
     ]

@@ -6,7 +6,7 @@ next write, also what only others wrote to the log and did not live to write to 
 
 from collections.abc import Iterable
 
-from rememberer.events import Decided, EpisodeStarted, Proposed
+from rememberer.events import Asked, Decided, EpisodeStarted, Guided, Proposed
 from rememberer.learning import Learner
 from rememberer.store import Store
 
@@ -15,7 +15,7 @@ def is_right(store: Store, user: str) -> bool:
     """Whether the view shows all that the log says, told without folding the log: no may mean that it does."""
     later = (event.body for event in store.events(user, after=store.view_seq(user)))
     return all(
-        isinstance(body, EpisodeStarted | Proposed)
+        isinstance(body, EpisodeStarted | Proposed | Guided | Asked)
         or (isinstance(body, Decided) and body.decision.kind in ("approve", "choose", "stop"))
         for body in later
     )

@@ -12,19 +12,24 @@ from pydantic import Field, ValidationError
 from rememberer.errors import StoreError
 from rememberer.events import (
     SCHEMA_VERSION,
+    Asked,
     Decided,
     EpisodeEnded,
     EpisodeStarted,
     Event,
+    Guided,
     Observed,
     Proposed,
     Quarantined,
+    TakenBack,
 )
 from rememberer.records import Record
 from rememberer.store import Store
 from storage.complaints import complain
 from storage.durability import write_durably
 from storage.schema import R, from_json, to_json
+
+_OF_EPISODES = (Proposed, Decided, Observed, EpisodeEnded, TakenBack, Guided, Asked)
 
 
 class _Header(Record):
@@ -105,7 +110,7 @@ def _read(path: Path) -> Iterator[Event]:
             raise _broken(path, number, f"the event {event.id!r} was there before")
         if isinstance(event.body, EpisodeStarted):
             episodes.add(event.episode)
-        elif isinstance(event.body, Proposed | Decided | Observed | EpisodeEnded) and event.episode not in episodes:
+        elif isinstance(event.body, _OF_EPISODES) and event.episode not in episodes:
             raise _broken(path, number, f"the episode {event.episode!r} was never started")
         ids.add(event.id)
         yield event

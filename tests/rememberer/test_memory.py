@@ -322,7 +322,7 @@ def test_only_steps_that_were_taken_can_be_rewarded(memory: Memory) -> None:
     walk(memory, "one", "a red shoe", "end")
     refusals: list[tuple[Callable[[], object], type[Exception], str]] = [
         (lambda: memory.label("one", 2, 1.0), NoSuchStep, "Steps 1 to 1 were taken"),
-        (lambda: memory.label("one", 0, 1.0), NoSuchStep, "no step 0"),
+        (lambda: memory.label("one", -1, 1.0), NoSuchStep, "no step -1"),
         (lambda: memory.label("two", 1, 1.0), UnknownEpisode, "'two'"),
         (lambda: memory.withdraw("one", 1), NoSuchStep, "no reward of yours"),
     ]

@@ -5,13 +5,16 @@ from datetime import UTC, datetime
 from hypothesis import strategies as st
 
 from rememberer.events import (
+    Asked,
     Body,
+    Compared,
     Decided,
     Dropped,
     EpisodeEnded,
     EpisodeStarted,
     Event,
     Forgotten,
+    Guided,
     Imported,
     ImportedAction,
     Labelled,
@@ -20,6 +23,8 @@ from rememberer.events import (
     Pinned,
     Proposed,
     Quarantined,
+    TakenBack,
+    Undone,
 )
 from rememberer.records import (
     ActionText,
@@ -105,8 +110,12 @@ of_episodes: st.SearchStrategy[Body] = st.one_of(
         nearest=texts,
     ),
     st.builds(EpisodeEnded, reason=texts),
-    st.builds(Labelled, step=steps, value=st.floats(-1, 1), comment=texts),
-    st.builds(LabelWithdrawn, step=steps),
+    st.builds(Labelled, step=st.integers(0, 20), value=st.floats(-1, 1), by=texts, comment=texts),
+    st.builds(LabelWithdrawn, step=st.integers(0, 20), by=texts),
+    st.builds(Undone, label=texts, on=st.booleans()),
+    st.builds(TakenBack, step=steps),
+    st.builds(Guided, step=steps, text=texts),
+    st.builds(Asked, step=steps, why=texts),
 )
 of_no_episode: st.SearchStrategy[Body] = st.one_of(
     st.builds(
@@ -118,6 +127,7 @@ of_no_episode: st.SearchStrategy[Body] = st.one_of(
         source=sources,
     ),
     st.builds(Pinned, key=texts, pinned=st.booleans()),
+    st.builds(Compared, better=texts, worse=texts, key=texts, equal=st.booleans(), by=texts),
     st.builds(Dropped, key=texts, like=texts, similarity=st.floats(-1, 1)),
     st.builds(Quarantined, episode=texts, source=sources, key=texts, on=st.booleans(), reason=texts),
     st.builds(Forgotten, stand_ins=several_texts),
