@@ -210,7 +210,7 @@ def test_rewards_of_a_person() -> None:
     for refused in (
         lambda: session.withdraw(2),
         lambda: session.label(4, 1.0),
-        lambda: session.label(0, 1.0),
+        lambda: session.label(-1, 1.0),
         lambda: session.label(1, 1.5),
         lambda: session.label(1, float("nan")),
         lambda: memory.label("no such episode", 1, 1.0),
