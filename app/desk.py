@@ -15,7 +15,7 @@ from app.opening import begin, take_up
 from app.settings import Settings
 from app.view import Card, News, Recollection, View, card_of
 from rememberer import records
-from rememberer.approval import Approver, Auto, Confidence, Human
+from rememberer.approval import Approver, Auto, Confidence, Human, Question
 from rememberer.errors import (
     AlreadyAnswered,
     Cancelled,
@@ -172,7 +172,9 @@ class Desk:
     def withdraw(self, step: int) -> None:
         """Take a reward back. Raises what `Session.withdraw` raises."""
         session = self._needed()
-        self._tell_label(session, step, f"Reward of step {step} taken back", session.withdraw(step))
+        self._tell_label(
+            session, step, f"Reward of step {step} taken back", session.memory.withdraw(session.episode, step)
+        )
 
     def use(self, policy: str) -> None:
         """Let `policy` propose from now on; what waits is proposed anew. Raises `SessionError` for an unknown one."""
@@ -374,7 +376,7 @@ class _WhileWanted:
     job: int
     approver: Approver
 
-    def review(self, step: int, proposal: records.Proposal) -> Decision | None:
+    def review(self, step: int, proposal: records.Proposal) -> Decision | Question | None:
         return self.approver.review(step, proposal) if self.desk._job == self.job else None
 
 

@@ -7,7 +7,7 @@ from app.settings import Settings
 from rememberer.embedding import Encoder, SentenceEncoder
 from rememberer.memory import Memory
 from rememberer.policy import Policy
-from rememberer.session import Session, end_open
+from rememberer.session import Session
 from rememberer.store import Store
 from rememberer.transcript import transcript_of
 from storage import LanceStore
@@ -36,7 +36,7 @@ def begin(settings: Settings, memory: Memory, policy: Policy, env: str, task_id:
     """Begin a task, and end those that are still open. Raises `EnvError`, with nothing changed, for an unknown one."""
     world = envs.make(env, settings.data)
     world.reset(task_id, seed)
-    end_open(memory)
+    memory.end_open()
     return Session.start(
         memory,
         world,

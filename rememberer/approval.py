@@ -1,4 +1,4 @@
-"""Who says yes: approvers answer a proposal, or leave it to the next. Where nobody answers, nothing is done."""
+"""Who says yes: approvers answer a proposal, ask, or leave it to the next. Where nobody answers, nothing is done."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,11 +7,18 @@ from typing import Protocol
 from rememberer.records import Decision, Proposal
 
 
-class Approver(Protocol):
-    """Answers the proposal of a step, or returns None to leave it to somebody else."""
+@dataclass(frozen=True, slots=True)
+class Question:
+    """That somebody who could have answered asks the person, and why, in a sentence."""
 
-    def review(self, step: int, proposal: Proposal) -> Decision | None:
-        """Return a decision for `step`, or None. Asked once a proposal; changes nothing itself."""
+    why: str
+
+
+class Approver(Protocol):
+    """Answers the proposal of a step, asks, or returns None to leave it to somebody else."""
+
+    def review(self, step: int, proposal: Proposal) -> Decision | Question | None:
+        """Return a decision for `step`, a question, or None. Asked once a proposal; changes nothing itself."""
         ...
 
 
@@ -41,26 +48,51 @@ class Confidence:
     visits: int = 1
     margin: float = 0.05
 
-    def review(self, step: int, proposal: Proposal) -> Decision | None:
+    def review(self, step: int, proposal: Proposal) -> Decision | Question:
+        doubt = self.doubt(proposal)
+        return Question(doubt) if doubt else _approve(step, proposal, "confidence")
+
+    def doubt(self, proposal: Proposal) -> str:
+        """Why the person should decide, in a sentence; empty when memory knows well enough."""
         if not proposal.candidates:
-            return None
+            return "Nothing is proposed."
         first, *others = proposal.candidates
         near = {each.key: each.similarity for each in proposal.recalled if each.used}
-        likest = max((near.get(key, -1.0) for key in first.evidence), default=-1.0)
-        ahead = (first.value or 0.0) - max((each.value or 0.0 for each in others), default=0.0)
-        sure = likest >= self.similarity and first.visits >= self.visits and (first.value or 0.0) > 0
-        return _approve(step, proposal, "confidence") if sure and ahead >= self.margin else None
+        likest = max((near[key] for key in first.evidence if key in near), default=None)
+        rival = max((each.value or 0.0 for each in others), default=0.0)
+        if first.value is None or first.visits < self.visits:
+            tried = f"was tried {_times(first.visits)}, and {self.visits} is asked for" if first.visits else "is new"
+            return f"The first candidate {tried}."
+        if likest is None:
+            return "What its value rests on is not among the nearest memories."
+        if likest < self.similarity:
+            return f"The nearest memory that it rests on is {likest:.0%} alike, and {self.similarity:.0%} is asked for."
+        if first.value <= 0:
+            return f"The first candidate is worth {first.value:+.2f}: nothing good is known here."
+        if first.value - rival < self.margin:
+            ahead = f"only {first.value - rival:.2f}" if first.value > rival else "not at all"
+            return f"The first candidate is {ahead} ahead of another, and {self.margin:.2f} is asked for."
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Asks one approver after the other; the first answer counts."""
+    """Asks one approver after the other; the first decision counts, or else the first question."""
 
     approvers: Sequence[Approver]
 
-    def review(self, step: int, proposal: Proposal) -> Decision | None:
-        answers = (each.review(step, proposal) for each in self.approvers)
-        return next((answer for answer in answers if answer is not None), None)
+    def review(self, step: int, proposal: Proposal) -> Decision | Question | None:
+        question: Question | None = None
+        for each in self.approvers:
+            answer = each.review(step, proposal)
+            if isinstance(answer, Decision):
+                return answer
+            question = question or answer
+        return question
+
+
+def _times(visits: int) -> str:
+    return "once" if visits == 1 else f"{visits} times"
 
 
 def _approve(step: int, proposal: Proposal, by: str) -> Decision:

@@ -92,7 +92,9 @@ def advise(experience: Experience, *, seed: int, guess: bool = True) -> tuple[tu
 def _advice(row: ActionValue) -> Advice:
     said = [" ".join(words.split()) for words in row.rejections if words.strip()]
     rejection = "(a person rejected it" + (": " + "; ".join(said) if said else "") + ")" if row.rejections else ""
-    return Advice(row.action, row.q if row.visits else None, f"{row.reason} {rejection}".strip())
+    words = " ".join(f"(a person said: {' '.join(each.split())})" for each in dict.fromkeys(row.comments))
+    told = " ".join(part for part in (row.reason, words, rejection) if part)
+    return Advice(row.action, row.q if row.visits else None, told)
 
 
 def _guess(

@@ -17,7 +17,7 @@ from rememberer.errors import (
     UnknownExperience,
     WrongStore,
 )
-from rememberer.events import Body, Event, Forgotten
+from rememberer.events import Body, EpisodeEnded, Event, Forgotten
 from rememberer.forgetting import ends_after, quoting, redact, refuse_open, texts_of
 from rememberer.judged import Judged
 from rememberer.learning import Learner
@@ -168,6 +168,13 @@ class Memory(Judged):
         """All episodes, oldest first."""
         with self._lock:
             return list(self._learner.episodes.values())
+
+    def end_open(self) -> None:
+        """End all episodes that are still open, as `stop` does, those included whose worlds are not there any more."""
+        with self.alone():
+            for each in self.episodes():
+                if not each.ended:
+                    self.write([EpisodeEnded()], each.id)
 
     def table(self, learning: LearningSettings, seed: int) -> Literal[0, 1] | None:
         """The table that an episode which begins now writes to; None without double Q-learning."""

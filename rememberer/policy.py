@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from rememberer.records import Experience, Proposal, State
+from rememberer.records import Experience, Proposal, Recalled, State
 
 RECALLED = 8
 """How many of the retrieved experiences are named in the proposal, and shown. A prompt quotes no others."""
@@ -24,6 +24,13 @@ class Retrieved:
     used: bool
 
 
+def recalled(retrieved: Sequence[Retrieved]) -> tuple[Recalled, ...]:
+    """What a proposal names of what was retrieved."""
+    return tuple(
+        Recalled(key=each.experience.key, similarity=each.similarity, used=each.used) for each in retrieved[:RECALLED]
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Situation:
     """What a policy is told besides what memory retrieved."""
@@ -38,7 +45,7 @@ class Situation:
     refused: tuple[str, ...] = ()
     """Actions that the person rejected at this very step."""
     hint: str = ""
-    """The person's words with the last rejection."""
+    """What the person has told the agent in this episode, and with the last rejection, a line each."""
     seed: int = 0
     cancelled: Callable[[], bool] = field(default=lambda: False)
     """Asked often by slow policies; True: raise `Cancelled`."""

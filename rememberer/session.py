@@ -4,7 +4,7 @@
 
 What is in brackets is an event on disk, written before what follows. So an episode can be taken up where it stands
 after a reload, a restart or a kill -9, and nothing is executed twice: the id of an answer is made of what it answers
-(episode, step, how many proposals were rejected there), and the log takes an id once.
+(episode, step, how many proposals were rejected there, how many steps were taken back), and the log takes an id once.
 """
 
 import threading
@@ -16,12 +16,25 @@ from typing import Self
 
 import envs
 from envs.base import OWN_TASK
-from rememberer.approval import Approver
-from rememberer.errors import AlreadyAnswered, Cancelled, NotAvailable, SessionError
-from rememberer.events import Body, Decided, EpisodeEnded, EpisodeStarted, Event, Observed, Proposed, new_id
+from rememberer.answer import resolve
+from rememberer.approval import Approver, Question
+from rememberer.errors import AlreadyAnswered, Cancelled, SessionError
+from rememberer.events import (
+    Asked,
+    Body,
+    Decided,
+    EpisodeEnded,
+    EpisodeStarted,
+    Event,
+    Guided,
+    Observed,
+    Proposed,
+    TakenBack,
+    new_id,
+)
 from rememberer.memory import Memory
-from rememberer.policy import RECALLED, Policy, Situation
-from rememberer.records import Change, Decision, LearningSettings, Proposal, Recalled, State
+from rememberer.policy import Policy, Situation, recalled
+from rememberer.records import Change, Decision, LearningSettings, Proposal, State
 from rememberer.transcript import Transcript, Turn, transcript_of
 
 RETRIEVED = 50
@@ -134,37 +147,42 @@ class Session:
         return self._propose(show, again, self._permit)
 
     def _propose(self, show: Callable[[str], None], again: bool, permit: object) -> Proposal:
-        with self._lock:
-            turn = self._open_turn()
-            if turn.waiting and not again:
-                return turn.waiting
-            if turn.decision:
-                raise AlreadyAnswered(f"Step {turn.step} was answered already and is being executed.")
-            situation = self._situation(turn, permit, show)
-            number, rejected = len(turn.proposals), len(turn.rejections)
-        began = time.monotonic()
-        self.memory.refresh()
-        known = self.memory.forgotten
-        retrieved = self.memory.retrieve(turn.state, RETRIEVED, self.episode)
-        proposal = self.policy.propose(situation, retrieved, self.candidates)
-        recalled = tuple(
-            Recalled(key=each.experience.key, similarity=each.similarity, used=each.used)
-            for each in retrieved[:RECALLED]
-        )
-        proposal = proposal.model_copy(update={"recalled": recalled, "seconds": time.monotonic() - began})
-        with self._lock, self.memory.alone():
-            self._catch_up()
-            if self.memory.forgotten != known:
-                raise SessionError("Something was forgotten while this was thought about, so it is dropped. Ask again.")
-            overtaken = self.ended or self.turn is not turn or turn.decision or len(turn.rejections) != rejected
-            if self._permit is not permit or overtaken:
-                raise Cancelled("Stopped: nothing was proposed.")
-            # Whoever came first with this number, in this process or another, has made the proposal that counts.
-            name = f"{self.episode}-{turn.step}-proposed-{number}"
-            self._write([Proposed(step=turn.step, proposal=proposal)], [name])
-            if not self.turn.waiting:
-                raise AlreadyAnswered(f"Step {turn.step} was answered meanwhile, from another window.")
-            return self.turn.waiting
+        while True:
+            with self._lock:
+                turn = self._open_turn()
+                if turn.waiting and not again:
+                    return turn.waiting
+                if turn.decision:
+                    raise AlreadyAnswered(f"Step {turn.step} was answered already and is being executed.")
+                guided = len(self.transcript.guidance)
+                situation = self._situation(turn, permit, show)
+                number, rejected = len(turn.proposals), len(turn.rejections)
+            began = time.monotonic()
+            self.memory.refresh()
+            known = self.memory.forgotten
+            retrieved = self.memory.retrieve(turn.state, RETRIEVED, self.episode)
+            try:
+                proposal = self.policy.propose(situation, retrieved, self.candidates)
+            except Cancelled:
+                if self._permit is not permit or len(self.transcript.guidance) == guided:
+                    raise
+                continue  # the person has said something meanwhile
+            kept = {"recalled": recalled(retrieved), "seconds": time.monotonic() - began}
+            proposal = proposal.model_copy(update=kept)
+            with self._lock, self.memory.alone():
+                self._catch_up()
+                if self.memory.forgotten != known:
+                    raise SessionError("Something was forgotten while this was thought about. Ask again.")
+                overtaken = self.ended or self.turn is not turn or turn.decision or len(turn.rejections) != rejected
+                if self._permit is not permit or overtaken:
+                    raise Cancelled("Stopped: nothing was proposed.")
+                if len(self.transcript.guidance) != guided:
+                    continue
+                # Whoever came first with this number, in this process or another, has made the proposal that counts.
+                self._write([Proposed(step=turn.step, proposal=proposal)], [self._id(f"{turn.step}-proposed-{number}")])
+                if not self.turn.waiting:
+                    raise AlreadyAnswered(f"Step {turn.step} was answered meanwhile, from another window.")
+                return self.turn.waiting
 
     def decide(self, decision: Decision) -> Outcome:
         """Answer the proposal of a step, and execute what was decided. Exactly one answer to a step counts.
@@ -187,18 +205,24 @@ class Session:
     ) -> None:
         """Propose, and execute as long as `approver` answers. Returns when it does not, or the episode has ended.
 
-        `told` gets what came of each decision. Raises what `propose` and `decide` raise; `Cancelled` after `cancel`.
+        `told` gets what came of each decision. Why an approver asks is written down. What was proposed before the
+        person said something (`guide`) is not executed. Raises what `propose` and `decide` raise, `Cancelled` too.
         """
         permit = self._permit
         while not self.ended:
             proposal = self._propose(show, False, permit)
-            decision = approver.review(self.turn.step, proposal)
-            if decision is None:
-                return
+            answer = approver.review(self.turn.step, proposal)
             with self._lock:
-                if self._permit is not permit:
+                if answer is not None and self._permit is not permit:
                     raise Cancelled("Stopped: nothing more is done.")
-                outcome = self._decide(decision)
+                self._catch_up()
+                if not self.ended and self.turn.waiting is not proposal and not self.turn.decision:
+                    continue  # the person has said something meanwhile
+                if isinstance(answer, Question):
+                    self._ask(answer.why)
+                if not isinstance(answer, Decision):
+                    return
+                outcome = self._decide(answer)
             told(outcome)
 
     def carry_on(self) -> None:
@@ -215,25 +239,47 @@ class Session:
                 if decision:
                     self._execute(decision)
             elif decision:
-                unknown = Observed(
-                    step=self.turn.step,
-                    action=decision.action,
-                    reward=0.0,
-                    state=self.turn.state,
-                    truncated=True,
-                    outcome_unknown=True,
-                )
-                self._write([unknown], [f"{self.episode}-{self.turn.step}-observed"])
+                unknown = self.transcript.unknown(decision.action)
+                self._write([unknown], [self._id(f"{self.turn.step}-observed")])
             elif not self._ready:
-                self._write([EpisodeEnded(reason="The world was lost.")], [f"{self.episode}-ended"])
+                self._write([EpisodeEnded(reason="The world was lost.")], [self._id("ended")])
+
+    def take_back(self) -> list[Change]:
+        """Take the last step back, or the end that `stop` made: it has never been. Its proposal waits again.
+
+        Returns the values that moved. On disk: one event. Raises `SessionError` where there is nothing to take back, or
+        the world cannot be replayed.
+        """
+        with self._lock:
+            self._catch_up()
+            turn, transcript = self.turn, self.transcript
+            step = turn.step if self.ended == "stopped" else turn.step - 1
+            if not self._env.replayable:
+                name = self._env.name
+                raise SessionError(f"The world {name} cannot go back. Nothing was taken back; reward the step instead.")
+            if step < 1 or (turn.decision and not turn.outcome):
+                raise SessionError("There is no step to take back.")
+            self.cancel()
+            changes = self._write([TakenBack(step=step)], [self._id(f"{step}-taken-back")])
+            self._ready = False
+            transcript.replay(self._env)
+            self._ready = True
+            return changes
+
+    def guide(self, text: str) -> None:
+        """Tell the agent something for the rest of the episode. What waits, or is thought about, is proposed anew.
+
+        On disk: one event. Raises `SessionError` when there is nothing to say, or the episode is over.
+        """
+        if not text.strip():
+            raise SessionError("Nothing was said. Type what the agent should know.")
+        with self._lock:
+            turn = self._open_turn()
+            self._write([Guided(step=turn.step, text=text.strip())], [new_id()])
 
     def label(self, step: int, value: float, *, by: str = "person", comment: str = "") -> list[Change]:
         """See `Memory.label`."""
         return self.memory.label(self.episode, step, value, by=by, comment=comment)
-
-    def withdraw(self, step: int) -> list[Change]:
-        """See `Memory.withdraw`."""
-        return self.memory.withdraw(self.episode, step)
 
     def cancel(self) -> None:
         """Stop work under way: when this returns, no proposal and no step of `propose` or `run` comes any more.
@@ -249,8 +295,19 @@ class Session:
         self.cancel()
         self._env.close()
 
+    def _ask(self, why: str) -> None:
+        step, number = self.turn.step, len(self.turn.proposals)
+        with suppress(AlreadyAnswered):  # it was asked before, and goes on waiting
+            self._write([Asked(step=step, why=why)], [self._id(f"{step}-asked-{number}")])
+
+    def _id(self, what: str) -> str:
+        """The id of an event of this episode. Steps that were taken back do not give theirs away."""
+        again = self.transcript.taken_back
+        return f"{self.episode}-{what}" + (f"-again-{again}" if again else "")
+
     def _situation(self, turn: Turn, permit: object, show: Callable[[str], None]) -> Situation:
-        rewards = self.transcript.rewards
+        rewards, guided = self.transcript.rewards, len(self.transcript.guidance)
+        said = [*self.transcript.guidance, *(each.hint for each in turn.rejections[-1:] if each.hint)]
         return Situation(
             state=turn.state,
             grammar=self._env.grammar,
@@ -258,9 +315,9 @@ class Session:
             last_reward=rewards[-1] if rewards else 0.0,
             total_reward=sum(rewards),
             refused=tuple(dict.fromkeys(each.proposed for each in turn.rejections if each.proposed)),
-            hint=turn.rejections[-1].hint if turn.rejections else "",
+            hint="\n".join(said),
             seed=self.transcript.started.seed,
-            cancelled=lambda: self._permit is not permit,
+            cancelled=lambda: self._permit is not permit or len(self.transcript.guidance) != guided,
             show=show,
         )
 
@@ -272,55 +329,19 @@ class Session:
                 if decision.step <= turn.step
                 else f"Step {decision.step} is not there yet; this is step {turn.step}."
             )
-        decision = self._resolve(decision, turn)
+        decision = resolve(decision, turn)
         if not self._ready and decision.kind not in ("reject", "stop"):
             self.carry_on()
             self._open_turn()
         bodies: list[Body] = [Decided(decision=decision)]
         if decision.kind == "stop":
-            stopped = f"{self.episode}-ended"
-            return Outcome(None, self._write([*bodies, EpisodeEnded()], [f"{stopped}-decided", stopped]))
-        changes = self._write(bodies, [f"{self.episode}-{turn.step}-answered-{len(turn.rejections)}"])
+            ids = [self._id("ended-decided"), self._id("ended")]
+            return Outcome(None, self._write([*bodies, EpisodeEnded()], ids))
+        changes = self._write(bodies, [self._id(f"{turn.step}-answered-{len(turn.rejections)}")])
         if decision.kind == "reject":
             return Outcome(None, changes)
         outcome = self._execute(decision)
         return Outcome(outcome.observed, [*changes, *outcome.changes])
-
-    def _resolve(self, decision: Decision, turn: Turn) -> Decision:
-        """Check a decision against what is proposed and what can be done, and complete it."""
-        if decision.kind == "stop":
-            return decision
-        actions = [each.action for each in turn.waiting.candidates] if turn.waiting else []
-        first = actions[0] if actions else ""
-        kind, action = decision.kind, decision.action.strip()
-        if kind in ("approve", "reject"):
-            if not first and kind == "approve":
-                raise SessionError("There is no proposal to approve. Type an action, or ask for a proposal.")
-            if not turn.waiting or (decision.proposed or action or first) != first:
-                raise AlreadyAnswered(f"The proposal of step {turn.step} has been replaced by another; look again.")
-            action = first if kind == "approve" else ""
-        elif kind == "choose" and action not in actions:
-            raise NotAvailable(f"{action!r} is not among the candidates: {'; '.join(actions) or 'there are none'}.")
-        elif kind == "override":
-            action = self._available(action, turn.state)
-        if action and action == first:
-            kind = "approve"
-        return decision.model_copy(update={"kind": kind, "action": action, "proposed": first})
-
-    @staticmethod
-    def _available(action: str, state: State) -> str:
-        """Return `action` as the world spells it."""
-        available = [envs.Action(each.text, each.label, each.kind, each.typed) for each in state.actions]
-        found = envs.matches(available, action)
-        if found is None:
-            legal = "; ".join(each.text for each in available)
-            raise NotAvailable(f"{action!r} cannot be done now. What can be done: {legal}.")
-        if not found.typed:
-            return found.text
-        head, _, rest = found.text.partition("<")
-        tail = rest.partition(">")[2]
-        spelled = head + action[len(head) : len(action) - len(tail)] + tail
-        return spelled if spelled.casefold() == action.casefold() else action
 
     def _execute(self, decision: Decision) -> Outcome:
         turn = self.turn
@@ -332,7 +353,7 @@ class Session:
             reason = self.transcript.reason(turn.step, decision.action)
             kept = {"reason": reason, "nearest": nearest if nearest in self.memory else ""}
             observed = observed.model_copy(update=kept)
-            changes = self._write([observed], [f"{self.episode}-{turn.step}-observed"])
+            changes = self._write([observed], [self._id(f"{turn.step}-observed")])
         self._ready = True
         return Outcome(observed, changes)
 
@@ -374,12 +395,5 @@ class Session:
     def _take(self, events: Sequence[Event]) -> None:
         for event in events:
             self.transcript.add(event)
-            if isinstance(event.body, Observed):
-                self._ready = False  # a step that was not taken in the world here; `_execute` knows of its own
-
-
-def end_open(memory: Memory) -> None:
-    """End all episodes that are still open, as `stop` does, worlds that are not there any more included."""
-    for each in memory.episodes():
-        if not each.ended:
-            memory.write([EpisodeEnded()], each.id, [f"{each.id}-ended"])
+            if isinstance(event.body, Observed | TakenBack):
+                self._ready = False  # not in the world here; `_execute` and `take_back` know of their own

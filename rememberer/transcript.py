@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 import envs
 from rememberer.errors import EnvError, SessionError, UnknownEpisode
-from rememberer.events import Decided, EpisodeEnded, EpisodeStarted, Event, Observed, Proposed
+from rememberer.events import Asked, Decided, EpisodeEnded, EpisodeStarted, Event, Guided, Observed, Proposed, TakenBack
 from rememberer.memory import Memory
 from rememberer.records import Decision, Proposal, State
 
@@ -23,6 +23,10 @@ class Turn:
     rejections: list[Decision] = field(default_factory=list)
     waiting: Proposal | None = None
     """The proposal that waits for an answer."""
+    guided: list[str] = field(default_factory=list)
+    """What the person told the agent here, for the rest of the episode."""
+    asked: list[str] = field(default_factory=list)
+    """Why the agent, running by itself, left it to the person."""
     decision: Decision | None = None
     """The decision that was, or is to be, executed."""
     outcome: Observed | None = None
@@ -41,6 +45,8 @@ class Transcript:
         self.seq = first.seq
         """Place in the log of the last event that was taken."""
         self.turns = [Turn(1, first.body.state)]
+        self.taken_back = 0
+        """How often steps were taken back."""
         self.ended = ""
         """Empty while open; `terminated` by the environment, `truncated` by the step limit, `stopped` by a person."""
         for event in others:
@@ -60,6 +66,16 @@ class Transcript:
     def rewards(self) -> tuple[float, ...]:
         """The environment's reward of each executed step."""
         return tuple(turn.outcome.reward for turn in self.turns if turn.outcome)
+
+    @property
+    def guidance(self) -> tuple[str, ...]:
+        """What the person has told the agent so far, oldest first."""
+        return tuple(text for turn in self.turns for text in turn.guided)
+
+    @property
+    def questions(self) -> int:
+        """How often the agent, running by itself, asked the person."""
+        return sum(len(turn.asked) for turn in self.turns)
 
     def add(self, event: Event) -> None:
         """Take the next event of the episode. A proposal that came too late, to a step that is over, is nothing."""
@@ -82,8 +98,24 @@ class Transcript:
             case EpisodeEnded():
                 turn.waiting = None
                 self.ended = self.ended or "stopped"
+            case Guided(text=text):
+                turn.guided.append(text)
+                turn.waiting = None
+            case Asked(why=why):
+                turn.asked.append(why)
+            case TakenBack(step=step):
+                del self.turns[step:]
+                self._reopen(self.turn)
             case _:
                 pass
+
+    def _reopen(self, turn: Turn) -> None:
+        """Have a turn stand as it did before it was decided."""
+        self.taken_back += 1
+        self.ended = ""
+        turn.decision = turn.outcome = None
+        is_new = len(turn.proposals) > len(turn.rejections)
+        turn.waiting = turn.proposals[-1] if is_new else None
 
     def reason(self, step: int, action: str) -> str:
         """Why the policy proposed an action at a step, in its words; empty when it did not."""
@@ -110,6 +142,12 @@ class Transcript:
                 f"({'.'.join(map(str, wrong['loc']))} is {wrong['input']!r:.60}). Nothing was written. When it happens "
                 "again, start another task, and tell the maker of the world; `envs.check` finds such answers."
             ) from problem
+
+    def unknown(self, action: str) -> Observed:
+        """What is written where nobody knows what came of an action: the episode ends there."""
+        return Observed(
+            step=self.turn.step, action=action, reward=0.0, state=self.turn.state, truncated=True, outcome_unknown=True
+        )
 
     def replay(self, env: envs.TextEnv) -> None:
         """Bring a world to where the episode stands. Raises `SessionError` when it is not what it was."""

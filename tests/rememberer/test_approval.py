@@ -2,7 +2,7 @@
 
 import pytest
 
-from rememberer.approval import Approver, Auto, Chain, Confidence, Human
+from rememberer.approval import Approver, Auto, Chain, Confidence, Human, Question
 from rememberer.events import Decided
 from rememberer.policy import Policy
 from rememberer.records import Candidate, Decision, Proposal, Recalled
@@ -23,7 +23,7 @@ def test_nobody_answers_where_nobody_is_asked() -> None:
     assert Human().review(1, proposal((1.0, 9))) is None
     assert Chain([]).review(1, proposal((1.0, 9))) is None
     assert Auto().review(1, Proposal(candidates=())) is None
-    assert Confidence().review(1, Proposal(candidates=())) is None
+    assert Confidence().review(1, Proposal(candidates=())) == Question("Nothing is proposed.")
 
 
 def test_auto_approves_what_stands_first() -> None:
@@ -32,33 +32,37 @@ def test_auto_approves_what_stands_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "sure"),
+    ("given", "doubt"),
     [
-        (proposal((0.5, 1)), True),
-        (proposal((0.5, 1), (0.25, 1)), True),
-        (proposal((0.5, 1), (0.26, 1)), False),
-        (proposal((0.5, 1), (None, 0)), True),
-        (proposal((0.24, 1), (None, 0)), False),
-        (proposal((0.0, 1)), False),
-        (proposal((-0.5, 1), (-0.9, 1)), False),
-        (proposal((None, 0)), False),
-        (proposal((0.5, 0)), False),
-        (proposal((0.5, 1), similarity=0.9), True),
-        (proposal((0.5, 1), similarity=0.89), False),
-        (proposal((0.5, 1), used=False), False),
+        (proposal((0.5, 1)), ""),
+        (proposal((0.5, 1), (0.25, 1)), ""),
+        (proposal((0.5, 1), (0.26, 1)), "The first candidate is only 0.24 ahead of another, and 0.25 is asked for."),
+        (proposal((0.5, 1), (0.5, 1)), "The first candidate is not at all ahead of another, and 0.25 is asked for."),
+        (proposal((0.5, 1), (None, 0)), ""),
+        (proposal((0.24, 1), (None, 0)), "The first candidate is only 0.24 ahead of another, and 0.25 is asked for."),
+        (proposal((0.0, 1)), "The first candidate is worth +0.00: nothing good is known here."),
+        (proposal((-0.5, 1), (-0.9, 1)), "The first candidate is worth -0.50: nothing good is known here."),
+        (proposal((None, 0)), "The first candidate is new."),
+        (proposal((0.5, 0)), "The first candidate is new."),
+        (proposal((0.5, 1), similarity=0.9), ""),
+        (
+            proposal((0.5, 1), similarity=0.89),
+            "The nearest memory that it rests on is 89% alike, and 90% is asked for.",
+        ),
+        (proposal((0.5, 1), used=False), "What its value rests on is not among the nearest memories."),
     ],
 )
-def test_confidence_knows_its_limits(given: Proposal, sure: bool) -> None:
+def test_confidence_knows_its_limits_and_says_why_it_asks(given: Proposal, doubt: str) -> None:
     answer = Confidence(similarity=0.9, visits=1, margin=0.25).review(1, given)
-    assert answer == (Decision(step=1, kind="approve", action="a", by="confidence") if sure else None)
+    assert answer == (Question(doubt) if doubt else Decision(step=1, kind="approve", action="a", by="confidence"))
 
 
 def test_the_first_who_answers_counts() -> None:
     unsure, sure = proposal((None, 0)), proposal((0.5, 1))
     chain = Chain([Confidence(), Auto()])
     answers = [chain.review(1, each) for each in (sure, unsure)]
-    assert [each.by for each in answers if each] == ["confidence", "auto"]
-    assert Chain([Confidence(), Human()]).review(1, unsure) is None
+    assert [each.by for each in answers if isinstance(each, Decision)] == ["confidence", "auto"]
+    assert Chain([Confidence(), Human()]).review(1, unsure) == Question("The first candidate is new.")
 
 
 class Remembering:
@@ -85,6 +89,7 @@ def test_a_known_task_is_asked_about_less() -> None:
         session.run(approver)
         while not session.ended:
             asked += 1
+            assert memory.trace(session.episode).questions == session.transcript.questions == asked
             session.decide(Decision(step=session.turn.step, kind="approve"))
             session.run(approver)
         return asked
@@ -94,14 +99,15 @@ def test_a_known_task_is_asked_about_less() -> None:
 
 def test_what_is_asked_for_is_asked_for_exactly() -> None:
     asking = Confidence(similarity=0.8, visits=3, margin=0.0)
-    assert asking.review(1, proposal((0.5, 3), similarity=0.8))
-    assert not asking.review(1, proposal((0.5, 2), similarity=0.8))
-    assert asking.review(1, proposal((0.5, 3), (0.5, 9), similarity=0.8))
+    assert not asking.doubt(proposal((0.5, 3), similarity=0.8))
+    assert asking.doubt(proposal((0.5, 2), similarity=0.8)) == (
+        "The first candidate was tried 2 times, and 3 is asked for."
+    )
+    assert not asking.doubt(proposal((0.5, 3), (0.5, 9), similarity=0.8))
     # Another experience may be as like as can be; it is not what the value rests on.
     other = proposal((0.5, 3), similarity=0.79)
-    assert not asking.review(
-        1, other.model_copy(update={"recalled": (*other.recalled, Recalled(key="other", similarity=1.0, used=True))})
-    )
+    more = (*other.recalled, Recalled(key="other", similarity=1.0, used=True))
+    assert "79%" in asking.doubt(other.model_copy(update={"recalled": more}))
 
 
 def test_the_log_says_who_said_yes() -> None:

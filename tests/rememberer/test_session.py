@@ -14,7 +14,7 @@ from rememberer.errors import (
 )
 from rememberer.memory import Memory
 from rememberer.records import ActionValue, Decision, LearningSettings
-from rememberer.session import Session, end_open
+from rememberer.session import Session
 from rememberer.transcript import transcript_of
 from storage import LanceStore
 from tests.rememberer.worlds import Corridor, Scripted, answer, begin, kinds, memory_on
@@ -176,9 +176,9 @@ def test_what_was_left_open_can_be_ended_without_its_world() -> None:
     memory = memory_on()
     one, other = begin(memory), begin(memory)
     one.decide(Decision(step=1, kind="stop"))
-    end_open(memory)
+    memory.end_open()
     assert transcript_of(memory, other.episode).ended == "stopped"
-    end_open(memory)
+    memory.end_open()
     assert kinds(memory).count("ended") == 2
 
 
@@ -204,11 +204,11 @@ def test_rewards_of_a_person() -> None:
     assert [(each.old, each.new) for each in changes] == [(1.0, 0.0), (1.0, 0.0)]
     assert session.label(2, 1.0)[0].new == 2.0
     assert memory.labels(session.episode) == {2: 1.0}
-    session.withdraw(2)
+    session.memory.withdraw(session.episode, 2)
     assert rows(memory, 0)["go on"].q == 1.0
     before = kinds(memory)
     for refused in (
-        lambda: session.withdraw(2),
+        lambda: session.memory.withdraw(session.episode, 2),
         lambda: session.label(4, 1.0),
         lambda: session.label(-1, 1.0),
         lambda: session.label(1, 1.5),

@@ -8,6 +8,7 @@ from unittest import mock
 
 import pytest
 
+from rememberer.answer import resolve
 from rememberer.errors import AlreadyAnswered, SessionError
 from rememberer.records import Decision
 from rememberer.session import Session
@@ -116,13 +117,15 @@ def test_of_a_rejection_and_an_approval_at_the_same_moment_one_counts() -> None:
     """The other window writes between the look at the log and the write."""
     world = Corridor()
     here, there = _two_windows(world, Corridor())
-    resolve = here._resolve
+    patch = mock.patch("rememberer.session.resolve")
 
     def meanwhile(*given: Any) -> Decision:
+        patch.stop()
         there.decide(Decision(step=1, kind="reject"))
         return resolve(*given)
 
-    with mock.patch.object(here, "_resolve", meanwhile), pytest.raises(AlreadyAnswered):
+    patch.start().side_effect = meanwhile
+    with pytest.raises(AlreadyAnswered):
         here.decide(Decision(step=1, kind="approve"))
     assert world.executed == []
     assert [event.body.type for event in here.memory.store.events("me")].count("decided") == 1
