@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from app.explained import explained
+from app import news
+from app.explained import recollected
 from app.opening import begin, take_up
 from app.settings import Settings
-from app.view import Card, News, Recollection, View, card_of
-from rememberer import records
+from app.view import Card, News, View, card_of
 from rememberer.approval import Approver, Auto, Confidence, Human, Question
 from rememberer.errors import (
     AlreadyAnswered,
@@ -22,14 +22,11 @@ from rememberer.errors import (
     RemembererError,
     SessionError,
     StoreError,
-    UnknownExperience,
 )
-from rememberer.events import Observed
 from rememberer.memory import Memory
 from rememberer.policy import Policy
-from rememberer.records import Change, Decision, DecisionKind, Recalled
+from rememberer.records import Change, Decision, DecisionKind, Proposal
 from rememberer.session import Outcome, Session
-from rememberer.transcript import Transcript
 
 Opened = Callable[[], tuple[Memory, Mapping[str, Policy]]]
 """Opens a memory; who can propose from it, by name. Raises `StoreError`."""
@@ -74,6 +71,9 @@ class Desk:
     @property
     def memory(self) -> Memory:
         """The user's memory, waited for while it is being opened. Raises `StoreError` when it could not be."""
+        return self._wait_for_memory()
+
+    def _wait_for_memory(self) -> Memory:
         with self._moved:
             self._moved.wait_for(lambda: self._status != "reading")
             if self._memory is None:
@@ -87,13 +87,15 @@ class Desk:
             transcript = self._session.transcript if self._session else None
             if transcript and transcript.ended and self._status == "waiting":
                 self._status = "done"  # another process has ended it
+            waiting = transcript.turn.waiting if transcript else None
             return View(
                 version=self._version,
                 user=self.user,
                 status=self._status,
                 transcript=transcript,
-                labels=memory.labels(transcript.episode) if memory and transcript else {},
-                recalled=self._recalled(transcript),
+                labels=memory.said(transcript.episode) if memory and transcript else {},
+                undoable=memory.can_undo() if memory else (False, False),
+                recalled=tuple(recollected(memory, each) for each in waiting.recalled) if memory and waiting else (),
                 memories=len(memory) if memory else 0,
                 policy=self._policy,
                 policies=tuple(self.policies) or (self._policy,),
@@ -108,10 +110,12 @@ class Desk:
             self._moved.wait_for(lambda: self._version != version, seconds)
 
     def start(self, env: str, task_id: str, *, seed: int = 0) -> None:
-        """Leave the open task, if any, and begin another. Raises `SessionError` while one is being opened."""
+        """Leave the open task, if any, and begin another. Waits while the memory is being opened.
+
+        Raises `StoreError` when it could not be, `SessionError` while another task is being opened.
+        """
         with self._moved:
-            if self._memory is None:
-                raise SessionError(self._error or "Your memory is just being opened. Wait a moment.")
+            self._wait_for_memory()
             if self._status == "opening":
                 raise SessionError("A task is just being opened. Wait a moment.")
             self.stop()
@@ -150,7 +154,34 @@ class Desk:
         """Go on without asking: with `ask` as far as memory is sure, else to the end of the task."""
         self._open_session()
         with self._moved:
-            self._go_on(Confidence() if ask else Auto(), status="running")
+            sure = Confidence(
+                similarity=self._settings.ask_similarity,
+                visits=self._settings.ask_visits,
+                margin=self._settings.ask_margin,
+            )
+            self._go_on(sure if ask else Auto(), status="running")
+
+    def guide(self, text: str) -> None:
+        """Tell the agent something for the rest of the task: before its next action, it proposes with that in mind.
+
+        Raises what `Session.guide` raises.
+        """
+        self._open_session().guide(text)
+        with self._moved:
+            self._changed()
+            if self._status == "waiting":
+                self._go_on(Human())
+
+    def take_back(self) -> None:
+        """Take the last step back, or the end of a task that was stopped. Raises what `Session.take_back` raises."""
+        session = self._needed()
+        self.stop()
+        step, ended = session.turn.step - 1, session.ended
+        changes = session.take_back()
+        with self._moved:
+            self._error = ""
+            self._news = News("The task goes on" if ended == "stopped" else f"Step {step} taken back", tuple(changes))
+            self._go_on(Human())
 
     def stop(self) -> None:
         """Stop what is under way: when this returns, no step and no write of it comes any more. The task stays open."""
@@ -163,18 +194,22 @@ class Desk:
             self._changed()
         session.cancel()
 
-    def label(self, step: int, value: float) -> None:
-        """Reward a step of the task on the table. Raises what `Session.label` raises."""
+    def label(self, step: int, value: float, comment: str = "") -> None:
+        """Reward a step of the task on the table (0: the whole). Raises what `Session.label` raises."""
         session = self._needed()
-        changes = session.label(step, value)
-        self._tell_label(session, step, f"Reward {value:+g} for step {step}", changes)
+        changes = session.label(step, value, comment=comment)
+        self._tell_label(session, step, f"Reward {value:+g} for {{}}", changes)
 
     def withdraw(self, step: int) -> None:
-        """Take a reward back. Raises what `Session.withdraw` raises."""
+        """Take a reward back. Raises what `Memory.withdraw` raises."""
         session = self._needed()
-        self._tell_label(
-            session, step, f"Reward of step {step} taken back", session.memory.withdraw(session.episode, step)
-        )
+        self._tell_label(session, step, "Reward of {} taken back", session.memory.withdraw(session.episode, step))
+
+    def undo(self, again: bool = False) -> None:
+        """Undo what was last said of anything, or do again what was undone. Raises what `Memory.undo` raises."""
+        session = self._needed()
+        said, changes = session.memory.redo() if again else session.memory.undo()
+        self._tell_label(session, *news.of_said(said, session.episode, again), changes)
 
     def use(self, policy: str) -> None:
         """Let `policy` propose from now on; what waits is proposed anew. Raises `SessionError` for an unknown one."""
@@ -254,9 +289,7 @@ class Desk:
             error = str(problem)
         except Exception as problem:
             log.exception("Work on the desk of %s failed", self.user)
-            error = (
-                f"Something went wrong that nobody foresaw ({type(problem).__name__}). Your task is kept; try again."
-            )
+            error = f"Something unforeseen went wrong ({type(problem).__name__}). Your task is kept; try again."
         with self._moved:
             if job == self._job:
                 session = self._session
@@ -338,30 +371,14 @@ class Desk:
         return told
 
     def _tell(self, outcome: Outcome) -> None:
-        done = outcome.observed
         self._error, self._draft = "", ""
-        self._news = News(_of_step(done), _first(outcome.changes, done.action)) if done else None
+        self._news = news.of_step(outcome)
         self._changed()
 
     def _tell_label(self, session: Session, step: int, text: str, changes: list[Change]) -> None:
-        action = next(
-            (each.outcome.action for each in session.transcript.turns if each.step == step and each.outcome), ""
-        )
         with self._moved:
-            self._news, self._error = News(text, _first(changes, action)), ""
+            self._news, self._error = news.of_label(session.transcript, step, text, changes), ""
             self._changed()
-
-    def _recalled(self, transcript: Transcript | None) -> tuple[Recollection, ...]:
-        waiting = transcript.turn.waiting if transcript else None
-        return tuple(map(self._recollect, waiting.recalled)) if waiting else ()
-
-    def _recollect(self, recalled: Recalled) -> Recollection:
-        try:
-            known = self.memory.experience(recalled.key)
-            made_of = tuple((row, explained(self.memory, known.key, row.action)) for row in known.actions)
-            return Recollection(recalled, known, made_of)
-        except UnknownExperience:
-            return Recollection(recalled, None)
 
     def _changed(self) -> None:
         self._version += 1
@@ -376,15 +393,5 @@ class _WhileWanted:
     job: int
     approver: Approver
 
-    def review(self, step: int, proposal: records.Proposal) -> Decision | Question | None:
+    def review(self, step: int, proposal: Proposal) -> Decision | Question | None:
         return self.approver.review(step, proposal) if self.desk._job == self.job else None
-
-
-def _of_step(done: Observed) -> str:
-    reward = f", reward {done.reward:+.2f}" if done.reward else ""
-    return f"Step {done.step} done{reward}"
-
-
-def _first(changes: list[Change], action: str) -> tuple[Change, ...]:
-    """The change that the news is about before the others. Rows that only count a visit more are no news."""
-    return tuple(sorted(changes, key=lambda each: each.action != action))

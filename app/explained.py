@@ -1,9 +1,22 @@
 """What a value is made of, in lines of text: for the page and for the terminal."""
 
 from app.ui.render import number
+from app.view import Recollection
+from rememberer.errors import UnknownExperience
 from rememberer.events import ImportedAction
 from rememberer.memory import Memory
+from rememberer.records import Recalled
 from rememberer.values import Import, Target
+
+
+def recollected(memory: Memory, recalled: Recalled) -> Recollection:
+    """What memory knows now of something that was retrieved before."""
+    try:
+        known = memory.experience(recalled.key)
+        made_of = tuple((row, explained(memory, known.key, row.action)) for row in known.actions)
+        return Recollection(recalled, known, made_of)
+    except UnknownExperience:
+        return Recollection(recalled, None)
 
 
 def explained(memory: Memory, key: str, action: str) -> list[str]:
@@ -29,6 +42,7 @@ def _target(memory: Memory, target: Target) -> str:
     ]
     parts = [f"{number(target.value)} = {' + '.join(sum_of)}"]
     parts += [f"with your reward {', '.join(labels)}"] if labels else []
+    parts += [f"said: {', '.join(map(repr, target.words))}"] if target.words else []
     parts += [] if target.settled else ["so far"]
     table = "" if target.table is None else f", table {target.table + 1} of 2"
     episode = memory.trace(target.episode)

@@ -84,6 +84,16 @@ class Settings(BaseSettings):
     )
     exemplars: int = Field(default=2, ge=0, description="How many experiences go into a prompt (m in the paper).")
     candidates: int = Field(default=5, ge=1, le=9, description="How many actions are proposed at most.")
+    ask_similarity: float = Field(
+        default=0.9,
+        ge=-1,
+        le=1,
+        description="Running by itself, the agent asks when what it remembers is less alike than that.",
+    )
+    ask_visits: int = Field(default=1, ge=1, description="It asks, too, when its first candidate was tried less often.")
+    ask_margin: float = Field(
+        default=0.05, ge=0, le=4, description="It asks, too, when the value is not that much above every other's."
+    )
     learning: Annotated[LearningSettings, NoDecode] = Field(
         default=LearningSettings(),
         description="How episodes that start from now on are learnt from, as in REMEMBERER_LEARNING__GAMMA=0.9.",

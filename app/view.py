@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rememberer.events import Labelled
 from rememberer.records import ActionValue, Change, Experience, Recalled
 from rememberer.transcript import Transcript
 
@@ -40,7 +41,10 @@ class View:
     """`reading` (the memory is being opened), `shut` (it could not be), `empty` (no task), `opening` (a task),
     `thinking`, `running` (by itself), `waiting` (for the person), `done`."""
     transcript: Transcript | None
-    labels: Mapping[int, float]
+    labels: Mapping[int, Labelled]
+    """The rewards in force, by step; 0: of the whole task."""
+    undoable: tuple[bool, bool]
+    """Whether there is a reward to undo, and one to redo."""
     recalled: tuple[Recollection, ...]
     memories: int
     policy: str
@@ -53,6 +57,20 @@ class View:
     @property
     def busy(self) -> bool:
         return self.status in ("reading", "opening", "thinking", "running")
+
+    @property
+    def steps(self) -> int:
+        """How many steps were taken."""
+        return len(self.transcript.actions) if self.transcript else 0
+
+    @property
+    def has_ended(self) -> bool:
+        return bool(self.transcript and self.transcript.ended)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a person has ended the task, so that it can go on."""
+        return bool(self.transcript and self.transcript.ended == "stopped")
 
     @property
     def card(self) -> Card:

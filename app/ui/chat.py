@@ -1,7 +1,10 @@
 """An episode as a conversation: what the world shows, what the agent thinks and proposes, what the person said."""
 
-from app.ui.render import code, esc, name_of, number, shown_label, times
+from app.ui.render import code, esc, name_of, number, quote, shown_label, times
 from app.view import View
+from rememberer.events import Labelled
+from rememberer.judged import PERSON
+from rememberer.labels import WHOLE
 from rememberer.records import Decision, Proposal, State
 from rememberer.transcript import Turn
 
@@ -58,6 +61,8 @@ def _said(turn: Turn, view: View) -> list[str]:
         parts += _proposal(turn.step, number_, proposal)
         if not is_last and rejections:
             parts.append(_rejection(rejections.pop(0)))
+    parts += [_told(each) for each in turn.guided]
+    parts += [f'<p class="bubble agent asks"><b>I ask you.</b> {esc(why)}</p>' for why in turn.asked]
     if turn.decision is None:
         parts += [_rejection(each) for each in rejections]
     else:
@@ -89,7 +94,20 @@ def _rejection(decision: Decision) -> str:
     return f'<p class="bubble person">None of these{hint}</p>'
 
 
-def _decision(turn: Turn, decision: Decision, label: float | None) -> str:
+def _told(text: str) -> str:
+    return f'<p class="bubble person">To the agent: {esc(text)}</p>'
+
+
+def _reward(label: Labelled | None) -> str:
+    """A person's reward with what they said, or nothing."""
+    if label is None:
+        return ""
+    who = "your reward" if label.by == PERSON else f"reward of {esc(label.by)}"
+    said = f" {quote(label.comment)}" if label.comment else ""
+    return f" · {who} <b>{number(label.value)}</b>{said}"
+
+
+def _decision(turn: Turn, decision: Decision, label: Labelled | None) -> str:
     how = BY.get(decision.by, DECIDED[decision.kind])
     parts = [f"{how} {_named(name_of(decision.action, turn.state), decision.action)}"]
     outcome = turn.outcome
@@ -99,9 +117,7 @@ def _decision(turn: Turn, decision: Decision, label: float | None) -> str:
         parts.append("outcome unknown: the program stopped meanwhile")
     elif outcome.reward:
         parts.append(f"reward <b>{number(outcome.reward)}</b>")
-    if label is not None:
-        parts.append(f"your reward <b>{number(label)}</b>")
-    return f'<p class="bubble person">{" · ".join(parts)}</p>'
+    return f'<p class="bubble person">{" · ".join(parts)}{_reward(label)}</p>'
 
 
 def _named(name: str, action: str) -> str:
@@ -118,4 +134,5 @@ def _end(view: View) -> str:
         "stopped": "Stopped: another task was begun",
     }[ended]
     count = f"{steps} step{'' if steps == 1 else 's'}"
-    return f'<p class="bubble agent end" id="end">{said} after {count}, return <b>{number(total)}</b>.</p>'
+    told = f"{said} after {count}, return <b>{number(total)}</b>{_reward(view.labels.get(WHOLE))}"
+    return f'<p class="bubble agent end" id="end">{told}</p>'

@@ -7,8 +7,10 @@ import gradio as gr
 
 import envs
 from app.desks import Desks
+from app.ui import render
 from app.ui.play import EVENT, PlayTab
 from app.ui.window import Shown, attempt, desk_of
+from app.view import View
 from envs.base import OWN_TASK
 from rememberer.errors import RemembererError
 
@@ -46,6 +48,7 @@ class NewTaskTab:
                 max_lines=4,
             )
             self.start_own = gr.Button("Start with my words", elem_id="start-own")
+            self.told = gr.HTML(elem_id="refused", apply_default_css=False)
         self._wire()
 
     def goals(self, world: str, split: str) -> tuple[gr.Radio, gr.Dropdown]:
@@ -66,7 +69,7 @@ class NewTaskTab:
         listing = EVENT | {"queue": False}
         for each in (self.world, self.split):
             each.input(self.goals, [self.world, self.split], [self.split, self.goal], **listing)
-        outputs = [*self._play.outputs, self._tabs, self.own]
+        outputs = [*self._play.outputs, self._tabs, self.own, self.told]
         self.start.click(self._start, [self._play.shown, self.world, self.goal], outputs, **EVENT)
         own = [self._play.shown, self.world, self.own]
         self.start_own.click(self._start_own, own, outputs, **EVENT)
@@ -78,8 +81,14 @@ class NewTaskTab:
     def _start_own(self, shown: Shown, world: str, own: str, request: gr.Request) -> Iterator[dict[Any, Any]]:
         if own.strip():
             yield from self._begin(shown, world, OWN_TASK + own.strip(), request)
+        else:
+            yield {self.told: render.wrong("Type what is to be done first.")}
 
     def _begin(self, shown: Shown, world: str, task_id: str, request: gr.Request) -> Iterator[dict[Any, Any]]:
         desk = desk_of(self._desks, request)
         done = {self._tabs: gr.Tabs(selected=self._begun), self.own: gr.Textbox(value="")}
-        yield from attempt(desk, shown, self._play.render, lambda: desk.start(world, task_id), done)
+
+        def rendered(view: View, shown: Shown) -> dict[Any, Any]:
+            return {**self._play.render(view, shown), self.told: render.wrong(shown.error or view.error)}
+
+        yield from attempt(desk, shown, rendered, lambda: desk.start(world, task_id), done)

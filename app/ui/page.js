@@ -41,20 +41,57 @@ window.rememberer = (() => {
     for (const label of document.querySelectorAll('#reward label'))
       if (label.textContent.trim() === name) label.querySelector('input:not(:disabled)')?.click();
   };
+  const type = selector => {
+    const box = [...document.querySelectorAll(`${selector} :is(input, textarea)`)].find(each => !each.disabled);
+    box?.focus();
+  };
+  // What a key does, and what the help says of it. Those without a function are seen to below.
+  const keys = [
+    ['Enter', 'do the picked candidate'],
+    ['1 to 9', 'pick a candidate'],
+    ['t', 'type another action, or tell the agent something while it runs', () => type('#override')],
+    ['o', 'say why none of these will do', () => type('#hint')],
+    ['+', 'reward +1', () => reward('+1')],
+    ['-', 'reward −1', () => reward('−1')],
+    ['c', 'say why this reward', () => type('#comment')],
+    ['u', 'undo the last reward', () => press('#undo')],
+    ['r', 'give it again', () => press('#redo')],
+    ['b', 'take the last step back', () => press('#back')],
+    ['Esc', 'stop'],
+    ['?', 'this help', () => help()],
+  ];
+  const help = () => {
+    let sheet = document.querySelector('#keys');
+    if (!sheet) {
+      sheet = Object.assign(document.createElement('dialog'), { id: 'keys' });
+      sheet.setAttribute('aria-label', 'Keys');
+      const rows = keys.map(([key, does]) => `<tr><th scope="row"><kbd>${key}</kbd></th><td>${does}</td></tr>`).join('');
+      sheet.innerHTML = `<h2>Keys</h2><table>${rows}</table><form method="dialog"><button autofocus>Close</button></form>`;
+      document.querySelector('.gradio-container').append(sheet);
+      sheet.addEventListener('click', event => { if (event.target === sheet) sheet.close(); });
+    }
+    if (sheet.open) sheet.close();
+    else sheet.showModal();
+  };
   const typing = target => target.closest('textarea, input:not([type=radio]):not([type=checkbox]), [contenteditable]');
   const playing = () => document.querySelector('#stage')?.offsetParent != null;
 
   document.addEventListener('click', event => { if (event.target.closest('#theme')) toggle(); });
+  document.addEventListener('click', event => { if (event.target.closest('#help')) help(); });
   document.addEventListener('keydown', event => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.repeat || !playing()) return;
-    if (event.key === 'Escape') return press('#stop');
-    if (typing(event.target)) return;
+    const sheet = document.querySelector('#keys')?.open;
+    if (event.key === 'Escape') return sheet || press('#stop');
+    if (typing(event.target) || (sheet && event.key !== '?')) return;
+    const known = keys.find(([key, , act]) => key === event.key && act);
     if (event.key === 'Enter') {
       if (!event.target.closest('button, summary, a, [role=tab], [role=listbox], label')) press('#approve');
       else if (event.target.closest('#cards, #reward')) press('#approve');
     } else if (/^[1-9]$/.test(event.key)) document.querySelectorAll('#cards input[name=cand]')[event.key - 1]?.click();
-    else if (event.key === '+') reward('+1');
-    else if (event.key === '-') reward('−1');
+    else if (known) {
+      event.preventDefault(); // the letter is not to land in the box that it opens
+      known[2]();
+    }
   });
   // Gradio paints by the system's wish when it starts, which may be before or after this.
   const hold = () => {

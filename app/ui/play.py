@@ -9,8 +9,10 @@ import gradio as gr
 from app.desk import Desk
 from app.desks import Desks
 from app.ui import chat, render
-from app.ui.window import Shown, attempt, desk_of
+from app.ui.window import WHOLE_TASK, Shown, attempt, desk_of
 from app.view import View
+from rememberer.errors import SessionError
+from rememberer.labels import WHOLE
 
 REWARDS: list[tuple[str, float | str]] = [
     ("−1", -1.0),
@@ -69,6 +71,14 @@ class PlayTab:
                 self.ask = gr.Checkbox(True, label="ask when unsure", elem_id="ask")
                 self.auto = gr.Button("Auto-run", elem_id="auto")
                 self.stop = gr.Button("Stop", variant="stop", elem_id="stop")
+            with gr.Row(elem_id="teach"):
+                self.comment = gr.Textbox(label="Why this reward", placeholder="why?", elem_id="comment", max_lines=1)
+                self.amount = gr.Textbox(
+                    label="Another amount, from −1 to 1", placeholder="±0.5", elem_id="amount", max_lines=1
+                )
+                self.undo = gr.Button("Undo", elem_id="undo")
+                self.redo = gr.Button("Redo", elem_id="redo")
+                self.back = gr.Button("Take back", elem_id="back")
         self.outputs = [
             self.shown,
             self.header,
@@ -85,6 +95,11 @@ class PlayTab:
             self.reject,
             self.hint,
             self.policy,
+            self.comment,
+            self.amount,
+            self.undo,
+            self.redo,
+            self.back,
         ]
         self._wire()
 
@@ -95,7 +110,10 @@ class PlayTab:
         waiting = transcript.turn.waiting if is_open and transcript else None
         candidates = waiting.candidates if waiting else ()
         picked = candidates[shown.picked] if shown.picked < len(candidates) else None
-        done = [(f"Reward step {step}", step) for step in range(1, len(transcript.actions) + 1)] if transcript else []
+        done = [(f"Reward step {step}", step) for step in range(1, view.steps + 1)]
+        if done and view.has_ended:
+            done.append(("Reward whole task", WHOLE_TASK))
+        running = view.status == "running"
         can_answer = is_open and not view.busy
         can_stop = view.busy and view.status not in render.BEFORE
         if picked:
@@ -113,15 +131,26 @@ class PlayTab:
                 told if view.status not in ("empty", *render.BEFORE) else "No task yet",
                 interactive=can_answer and bool(picked),
             ),
-            self.override: gr.Textbox(interactive=is_open),
+            self.override: gr.Textbox(
+                interactive=is_open,
+                label="Tell the agent" if running else "Another action",
+                placeholder="tell the agent something" if running else "or type another action",
+            ),
             self.step: gr.Dropdown(choices=done or [("Reward…", 0)], value=shown.rewarded, interactive=bool(done)),
-            self.reward: gr.Radio(value=view.labels.get(shown.rewarded), interactive=bool(done)),
+            self.reward: gr.Radio(value=_given(view, shown.rewarded), interactive=bool(done)),
             self.auto: gr.Button(interactive=can_answer, visible=not can_stop),
             self.stop: gr.Button(visible=can_stop),
             self.reject: gr.Button("Propose others" if candidates else "Propose again", interactive=can_answer),
             self.hint: gr.Textbox(interactive=can_answer),
             self.policy: gr.Dropdown(
                 choices=list(view.policies), value=view.policy, interactive=len(view.policies) > 1
+            ),
+            self.comment: gr.Textbox(interactive=bool(done)),
+            self.amount: gr.Textbox(interactive=bool(done)),
+            self.undo: gr.Button(interactive=view.undoable[0]),
+            self.redo: gr.Button(interactive=view.undoable[1]),
+            self.back: gr.Button(
+                "Go on" if view.stopped else "Take back", interactive=view.stopped or (bool(done) and not running)
             ),
         }
 
@@ -134,8 +163,14 @@ class PlayTab:
         self.auto.click(self._auto, **answer | {"inputs": [self.shown, self.ask]})
         self.stop.click(self._stop, **answer | {"queue": False})
         # Not once, like the others: the last reward counts, and must not be lost while one before is on its way.
-        reward = {"inputs": [self.shown, self.step, self.reward], "trigger_mode": "multiple"}
+        reward = {"inputs": [self.shown, self.step, self.reward, self.comment], "trigger_mode": "multiple"}
         self.reward.input(self._reward, **answer | reward)
+        self.comment.submit(self._reward, **answer | reward)
+        self.amount.submit(self._amount, **answer | {"inputs": [self.shown, self.step, self.amount, self.comment]})
+        self.undo.click(self._undo, **answer)
+        self.redo.click(self._redo, **answer)
+        self.back.click(self._back, **answer)
+        self.hint.submit(self._reject, **answer | {"inputs": [self.shown, self.hint]})
         self.step.input(self._step, [self.shown, self.step], [self.shown, self.reward], **EVENT | {"queue": False})
         self.policy.input(self._use, **answer | {"inputs": [self.shown, self.policy]})
 
@@ -151,7 +186,8 @@ class PlayTab:
     def _override(self, shown: Shown, text: str, request: gr.Request) -> Updates:
         desk = desk_of(self._desks, request)
         done = {self.override: gr.Textbox(value="")}
-        yield from self._attempt(shown, desk, lambda: desk.override(shown.card, text), done)
+        act = (lambda: desk.guide(text)) if shown.running else (lambda: desk.override(shown.card, text))
+        yield from self._attempt(shown, desk, act, done)
 
     def _reject(self, shown: Shown, hint: str, request: gr.Request) -> Updates:
         desk = desk_of(self._desks, request)
@@ -168,10 +204,37 @@ class PlayTab:
         desk = desk_of(self._desks, request)
         yield from self._attempt(shown, desk, desk.stop)
 
-    def _reward(self, shown: Shown, step: int, value: float | str, request: gr.Request) -> Updates:
+    def _reward(self, shown: Shown, step: int, value: float | str | None, comment: str, request: gr.Request) -> Updates:
         desk = desk_of(self._desks, request)
-        act = (lambda: desk.withdraw(step)) if isinstance(value, str) else (lambda: desk.label(step, value))
-        yield from self._attempt(replace(shown, rewarded=step), desk, act)
+
+        def act() -> None:
+            if value is None:
+                raise SessionError("Pick a reward, or type an amount, and Enter: your words go with it.")
+            if isinstance(value, str):
+                desk.withdraw(_step(step))
+            else:
+                desk.label(_step(step), value, comment.strip())
+
+        done = {self.comment: gr.Textbox(value="")}
+        yield from self._attempt(replace(shown, rewarded=step), desk, act, done)
+
+    def _amount(self, shown: Shown, step: int, amount: str, comment: str, request: gr.Request) -> Updates:
+        desk = desk_of(self._desks, request)
+        done = {self.amount: gr.Textbox(value=""), self.comment: gr.Textbox(value="")}
+        act = lambda: desk.label(_step(step), _amount(amount), comment.strip())  # noqa: E731
+        yield from self._attempt(replace(shown, rewarded=step), desk, act, done)
+
+    def _undo(self, shown: Shown, request: gr.Request) -> Updates:
+        desk = desk_of(self._desks, request)
+        yield from self._attempt(shown, desk, desk.undo)
+
+    def _redo(self, shown: Shown, request: gr.Request) -> Updates:
+        desk = desk_of(self._desks, request)
+        yield from self._attempt(shown, desk, lambda: desk.undo(again=True))
+
+    def _back(self, shown: Shown, request: gr.Request) -> Updates:
+        desk = desk_of(self._desks, request)
+        yield from self._attempt(shown, desk, desk.take_back)
 
     def _use(self, shown: Shown, policy: str, request: gr.Request) -> Updates:
         desk = desk_of(self._desks, request)
@@ -186,4 +249,22 @@ class PlayTab:
 
     def _step(self, shown: Shown, step: int, request: gr.Request) -> dict[Any, Any]:
         view = desk_of(self._desks, request).view()
-        return {self.shown: replace(shown, rewarded=step), self.reward: gr.Radio(value=view.labels.get(step))}
+        return {self.shown: replace(shown, rewarded=step), self.reward: gr.Radio(value=_given(view, step))}
+
+
+def _step(picked: int) -> int:
+    """The step that a label is about, as memory counts: 0 is the whole task."""
+    return WHOLE if picked == WHOLE_TASK else picked
+
+
+def _given(view: View, picked: int) -> float | None:
+    """The reward in force on what is picked, if it is one that has a button."""
+    label = view.labels.get(_step(picked)) if picked else None
+    return label.value if label else None
+
+
+def _amount(text: str) -> float:
+    try:
+        return float(text.strip().replace("\N{MINUS SIGN}", "-").replace(",", "."))
+    except ValueError:
+        raise SessionError(f"A reward is a number from -1 to 1, such as 0.25, but it was {text!r}.") from None

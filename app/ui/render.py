@@ -7,6 +7,7 @@ from html import escape
 
 from app.view import NO_CARD, Card, News, View
 from rememberer.records import ActionValue, Candidate, Change, Experience, LearningSettings, Recalled, State
+from rememberer.transcript import Transcript
 
 STATUS = {
     "reading": ("opening your memory", "run"),
@@ -14,10 +15,12 @@ STATUS = {
     "empty": ("no task", ""),
     "opening": ("opening", "run"),
     "thinking": ("thinking", "run"),
-    "running": ("running by itself", "run"),
+    "running": ("running this task by itself", "run"),
     "waiting": ("waiting for you", "wait"),
     "done": ("done", "ok"),
 }
+BY_ITSELF = ("auto", "confidence")
+"""Who decides when the person does not."""
 BEFORE = {
     "reading": "Your memory is being opened. A large one takes a while.",
     "shut": "Nothing can be done before your memory is open.",
@@ -39,6 +42,11 @@ def esc(text: object) -> str:
 def code(text: str) -> str:
     """An action as it is executed, on one line."""
     return f"<code>{esc(' '.join(text.split()))}</code>"
+
+
+def quote(text: str) -> str:
+    """What a person said, on one line."""
+    return f'<q class="said">{esc(" ".join(text.split()))}</q>'
 
 
 def number(value: float) -> str:
@@ -83,12 +91,25 @@ def header(view: View) -> str:
             f'<span class="chip" id="step">step {step} of {started.step_limit}</span>',
             f'<span class="chip" id="return">return {number(total)}</span>',
         ]
+        if share := _share(view.transcript):
+            chips.append(f'<span class="chip" id="share">{share}</span>')
     chips.append(f'<span class="chip user" title="Whose memory it is">{esc(view.user)}</span>')
     return (
         '<div class="top"><div class="brand"><span class="mark" aria-hidden="true"></span><h1>Rememberer</h1></div>'
         f'{task}<div class="chips">{"".join(chips)}'
+        '<button type="button" id="help" class="chip" aria-label="Keys" title="Keys (?)">?</button>'
         '<button type="button" id="theme" class="chip" aria-label="Light or dark">◐</button></div></div>'
     )
+
+
+def _share(transcript: Transcript) -> str:
+    """How many of the steps a person decided, and how often the agent asked."""
+    decided = [turn.decision for turn in transcript.turns if turn.outcome and turn.decision]
+    if not decided:
+        return ""
+    by_person = sum(each.by not in BY_ITSELF for each in decided)
+    asked = f" · asked {transcript.questions}×" if transcript.questions else ""
+    return f"you decided {by_person} of {len(decided)}{asked}"
 
 
 def candidates(view: View, picked: int) -> str:
@@ -196,6 +217,7 @@ def _row(row: ActionValue, state: State) -> str:
     value = row.q if row.visits else None
     marks = f' <span class="tag bad">rejected {times(len(row.rejections))}</span>' if row.rejections else ""
     marks += f' <span class="tag">rewarded {", ".join(map(number, row.labels))}</span>' if row.labels else ""
+    marks += "".join(f" {quote(each)}" for each in row.comments)
     known = number(row.q) if row.visits else "–"
     return (
         f'<tr><th scope="row">{esc(name_of(row.action, state))}{marks}</th>'
@@ -240,10 +262,15 @@ def age(time: datetime) -> str:
 def news(view: View, error: str = "") -> str:
     """The quiet line: what the last decision or reward did, or what went wrong, here (`error`) or for all windows."""
     if error or view.error:
-        return f'<p class="news wrong" role="alert">{esc(error or view.error)}</p>'
+        return wrong(error or view.error)
     if not view.news or not view.transcript:
         return ""
     return f'<div class="news" role="status">{_told(view.news, view.transcript.started.learning)}</div>'
+
+
+def wrong(text: str) -> str:
+    """What went wrong, for somebody who has just asked for it; nothing for no text."""
+    return f'<p class="news wrong" role="alert">{esc(text)}</p>' if text else ""
 
 
 def rule(learning: LearningSettings) -> str:

@@ -16,6 +16,10 @@ LOOK_EVERY = 10.0
 """Seconds after which a window that follows a desk looks again, even when nothing was said to have moved."""
 
 
+WHOLE_TASK = -1
+"""Picked instead of a step: the task as a whole."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """What a window has on screen: version and card, which candidate and which step are picked, and what this window
@@ -25,6 +29,8 @@ class Shown:
     card: Card = NO_CARD
     picked: int = 0
     rewarded: int = 0
+    running: bool = False
+    """Whether the agent goes on by itself: what is typed is told to it then."""
     error: str = ""
     told_at: int = 0
     """The step at which `error` was told."""
@@ -32,13 +38,15 @@ class Shown:
     def at(self, view: View) -> "Shown":
         """The same window with `view` on screen: picks fall back to the first candidate and the last step on a new
         card."""
-        steps = len(view.transcript.actions) if view.transcript else 0
+        steps, picked = view.steps, self.rewarded
+        is_there = 0 < picked <= steps or (picked == WHOLE_TASK and view.has_ended)
         same_step = self.card[:2] == view.card[:2]
         return Shown(
             version=view.version,
             card=view.card,
             picked=self.picked if self.card == view.card else 0,
-            rewarded=self.rewarded if same_step and 0 < self.rewarded <= steps else steps,
+            rewarded=picked if same_step and is_there else steps,
+            running=view.status == "running",
             # Until the person does something else, or the task has gone on without them.
             error=self.error if self.card[0] == view.card[0] and view.card[1] <= self.told_at + 1 else "",
             told_at=self.told_at,

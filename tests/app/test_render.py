@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.ui import chat, render
 from app.view import News, Recollection, View
-from rememberer.events import Decided, EpisodeStarted, Event, Observed, Proposed
+from rememberer.events import Asked, Decided, EpisodeStarted, Event, Guided, Labelled, Observed, Proposed
 from rememberer.records import (
     ActionText,
     ActionValue,
@@ -40,7 +40,7 @@ OURS = {
         "legend",
         "li",
     ],
-    *["p", "pre", "section", "small", "span", "summary", "table", "td", "th", "tr", "u", "ul"],
+    *["p", "pre", "q", "section", "small", "span", "summary", "table", "td", "th", "tr", "u", "ul"],
 }
 
 
@@ -86,11 +86,17 @@ def _view(words: str, **changes: object) -> View:
         Proposed(step=1, proposal=proposal),
         Decided(decision=Decision(step=1, kind="override", action=words, proposed=words)),
         Observed(step=1, action=words, reward=0.25, state=state),
+        Guided(step=2, text=words),
         Proposed(step=2, proposal=proposal),
+        Asked(step=2, why=words),
     ]
     known = Experience(
         state=state,
-        actions=(ActionValue(action=words, q=0.25, visits=1, reason=words, rejections=(words,), labels=(0.5,)),),
+        actions=(
+            ActionValue(
+                action=words, q=0.25, visits=1, reason=words, rejections=(words,), labels=(0.5,), comments=(words,)
+            ),
+        ),
         history=(words,),
         created=datetime.now(UTC),
         updated=datetime.now(UTC),
@@ -102,7 +108,8 @@ def _view(words: str, **changes: object) -> View:
         "user": words,
         "status": "waiting",
         "transcript": Transcript([Event(user=words, episode="e", body=body) for body in bodies]),
-        "labels": {1: 0.5},
+        "labels": {1: Labelled(step=1, value=0.5, by=words, comment=words)},
+        "undoable": (True, False),
         "recalled": (Recollection(proposal.recalled[0], known, ((known.actions[0], [words]),)),),
         "memories": 1,
         "policy": words,
