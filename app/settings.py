@@ -12,12 +12,14 @@ from platformdirs import user_data_path
 from pydantic import DirectoryPath, Field, FilePath, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from rememberer.approval import Confidence
 from rememberer.embedding import DEFAULT_ENCODER
 from rememberer.errors import RemembererError
 from rememberer.memory import CAPACITY, THRESHOLD
 from rememberer.records import LearningSettings
 
 PREFIX = "REMEMBERER_"
+_SURE = Confidence()
 
 
 class BadSettings(RemembererError):
@@ -85,14 +87,19 @@ class Settings(BaseSettings):
     exemplars: int = Field(default=2, ge=0, description="How many experiences go into a prompt (m in the paper).")
     candidates: int = Field(default=5, ge=1, le=9, description="How many actions are proposed at most.")
     ask_similarity: float = Field(
-        default=0.9,
+        default=_SURE.similarity,
         ge=-1,
         le=1,
         description="Running by itself, the agent asks when what it remembers is less alike than that.",
     )
-    ask_visits: int = Field(default=1, ge=1, description="It asks, too, when its first candidate was tried less often.")
+    ask_visits: int = Field(
+        default=_SURE.visits, ge=1, description="It asks, too, when its first candidate was tried less often."
+    )
     ask_margin: float = Field(
-        default=0.05, ge=0, le=4, description="It asks, too, when the value is not that much above every other's."
+        default=_SURE.margin,
+        ge=0,
+        le=4,
+        description="It asks, too, when the value is not that much above every other's.",
     )
     learning: Annotated[LearningSettings, NoDecode] = Field(
         default=LearningSettings(),

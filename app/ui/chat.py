@@ -1,6 +1,6 @@
 """An episode as a conversation: what the world shows, what the agent thinks and proposes, what the person said."""
 
-from app.ui.render import code, esc, name_of, number, quote, shown_label, times
+from app.ui.render import BY_ITSELF, code, esc, name_of, number, quote, shown_label, times
 from app.view import View
 from rememberer.events import Labelled
 from rememberer.judged import PERSON
@@ -19,7 +19,6 @@ UNTOLD = {
 """What is said where there is no conversation."""
 
 DECIDED = {"approve": "Approved", "choose": "Chose", "override": "Did instead"}
-BY = {"auto": "Ran by itself", "confidence": "Ran by itself, being sure"}
 
 
 def conversation(view: View) -> str:
@@ -108,7 +107,7 @@ def _reward(label: Labelled | None) -> str:
 
 
 def _decision(turn: Turn, decision: Decision, label: Labelled | None) -> str:
-    how = BY.get(decision.by, DECIDED[decision.kind])
+    how = BY_ITSELF.get(decision.by, DECIDED[decision.kind])
     parts = [f"{how} {_named(name_of(decision.action, turn.state), decision.action)}"]
     outcome = turn.outcome
     if outcome is None:
@@ -126,7 +125,7 @@ def _named(name: str, action: str) -> str:
 
 def _end(view: View) -> str:
     assert view.transcript is not None
-    ended, steps = view.transcript.ended, len(view.transcript.actions)
+    ended, steps = view.transcript.ended, view.steps
     total = sum(view.transcript.rewards)
     said = {
         "terminated": "Done",

@@ -76,8 +76,10 @@ window.rememberer = (() => {
   const typing = target => target.closest('textarea, input:not([type=radio]):not([type=checkbox]), [contenteditable]');
   const playing = () => document.querySelector('#stage')?.offsetParent != null;
 
-  document.addEventListener('click', event => { if (event.target.closest('#theme')) toggle(); });
-  document.addEventListener('click', event => { if (event.target.closest('#help')) help(); });
+  document.addEventListener('click', event => {
+    if (event.target.closest('#theme')) toggle();
+    if (event.target.closest('#help')) help();
+  });
   document.addEventListener('keydown', event => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.repeat || !playing()) return;
     const sheet = document.querySelector('#keys')?.open;

@@ -9,7 +9,7 @@ import gradio as gr
 from app.desk import Desk
 from app.desks import Desks
 from app.ui import chat, render
-from app.ui.window import WHOLE_TASK, Shown, attempt, desk_of
+from app.ui.window import Shown, attempt, desk_of
 from app.view import View
 from rememberer.errors import SessionError
 from rememberer.labels import WHOLE
@@ -112,7 +112,7 @@ class PlayTab:
         picked = candidates[shown.picked] if shown.picked < len(candidates) else None
         done = [(f"Reward step {step}", step) for step in range(1, view.steps + 1)]
         if done and view.has_ended:
-            done.append(("Reward whole task", WHOLE_TASK))
+            done.append(("Reward whole task", WHOLE))
         running = view.status == "running"
         can_answer = is_open and not view.busy
         can_stop = view.busy and view.status not in render.BEFORE
@@ -136,7 +136,7 @@ class PlayTab:
                 label="Tell the agent" if running else "Another action",
                 placeholder="tell the agent something" if running else "or type another action",
             ),
-            self.step: gr.Dropdown(choices=done or [("Reward…", 0)], value=shown.rewarded, interactive=bool(done)),
+            self.step: gr.Dropdown(choices=done or [("Reward…", WHOLE)], value=shown.rewarded, interactive=bool(done)),
             self.reward: gr.Radio(value=_given(view, shown.rewarded), interactive=bool(done)),
             self.auto: gr.Button(interactive=can_answer, visible=not can_stop),
             self.stop: gr.Button(visible=can_stop),
@@ -211,17 +211,20 @@ class PlayTab:
             if value is None:
                 raise SessionError("Pick a reward, or type an amount, and Enter: your words go with it.")
             if isinstance(value, str):
-                desk.withdraw(_step(step))
+                desk.withdraw(step)
             else:
-                desk.label(_step(step), value, comment.strip())
+                desk.label(step, value, comment.strip())
 
         done = {self.comment: gr.Textbox(value="")}
         yield from self._attempt(replace(shown, rewarded=step), desk, act, done)
 
     def _amount(self, shown: Shown, step: int, amount: str, comment: str, request: gr.Request) -> Updates:
         desk = desk_of(self._desks, request)
+
+        def act() -> None:
+            desk.label(step, _number(amount), comment.strip())
+
         done = {self.amount: gr.Textbox(value=""), self.comment: gr.Textbox(value="")}
-        act = lambda: desk.label(_step(step), _amount(amount), comment.strip())  # noqa: E731
         yield from self._attempt(replace(shown, rewarded=step), desk, act, done)
 
     def _undo(self, shown: Shown, request: gr.Request) -> Updates:
@@ -252,18 +255,13 @@ class PlayTab:
         return {self.shown: replace(shown, rewarded=step), self.reward: gr.Radio(value=_given(view, step))}
 
 
-def _step(picked: int) -> int:
-    """The step that a label is about, as memory counts: 0 is the whole task."""
-    return WHOLE if picked == WHOLE_TASK else picked
-
-
-def _given(view: View, picked: int) -> float | None:
-    """The reward in force on what is picked, if it is one that has a button."""
-    label = view.labels.get(_step(picked)) if picked else None
+def _given(view: View, step: int) -> float | None:
+    """The reward in force on a step, or on the whole task; no button shows one of another amount."""
+    label = view.labels.get(step)
     return label.value if label else None
 
 
-def _amount(text: str) -> float:
+def _number(text: str) -> float:
     try:
         return float(text.strip().replace("\N{MINUS SIGN}", "-").replace(",", "."))
     except ValueError:

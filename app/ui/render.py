@@ -19,8 +19,8 @@ STATUS = {
     "waiting": ("waiting for you", "wait"),
     "done": ("done", "ok"),
 }
-BY_ITSELF = ("auto", "confidence")
-"""Who decides when the person does not."""
+BY_ITSELF = {"auto": "Ran by itself", "confidence": "Ran by itself, being sure"}
+"""Who decides when the person does not, and how that is told."""
 BEFORE = {
     "reading": "Your memory is being opened. A large one takes a while.",
     "shut": "Nothing can be done before your memory is open.",

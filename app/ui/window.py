@@ -8,16 +8,13 @@ from app.desk import Desk
 from app.desks import Desks
 from app.view import NO_CARD, Card, View
 from rememberer.errors import RemembererError
+from rememberer.labels import WHOLE
 
 if TYPE_CHECKING:
     import gradio as gr
 
 LOOK_EVERY = 10.0
 """Seconds after which a window that follows a desk looks again, even when nothing was said to have moved."""
-
-
-WHOLE_TASK = -1
-"""Picked instead of a step: the task as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +25,7 @@ class Shown:
     version: int = -1
     card: Card = NO_CARD
     picked: int = 0
-    rewarded: int = 0
+    rewarded: int = WHOLE
     running: bool = False
     """Whether the agent goes on by itself: what is typed is told to it then."""
     error: str = ""
@@ -39,7 +36,7 @@ class Shown:
         """The same window with `view` on screen: picks fall back to the first candidate and the last step on a new
         card."""
         steps, picked = view.steps, self.rewarded
-        is_there = 0 < picked <= steps or (picked == WHOLE_TASK and view.has_ended)
+        is_there = 0 < picked <= steps or (picked == WHOLE and view.has_ended)
         same_step = self.card[:2] == view.card[:2]
         return Shown(
             version=view.version,

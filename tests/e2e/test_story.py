@@ -67,13 +67,13 @@ def test_a_first_visit(house: Callable[..., House], visit: Callable[..., Page], 
     assert again.turn.waiting.candidates[0].action == typed
 
     # Stop the server, start it again: the memory and the open task are as they were.
-    card, said = acts.card(page), page.locator("#chat").inner_text()
+    card, said = acts.card(page), page.locator("#chat .chat").inner_text()
     known = shop.memory().experiences()
     shop.restart()
     page.reload()
     acts.waiting(page, 2)
     assert acts.card(page) == card
-    expect(page.locator("#chat")).to_have_text(said, use_inner_text=True)
+    expect(page.locator("#chat .chat")).to_have_text(said, use_inner_text=True)
     assert shop.memory().experiences() == known
     page.get_by_role("tab", name="Memory").click()
     expect(page.locator("#count")).to_have_text(f"{len(known)} experiences")

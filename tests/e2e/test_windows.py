@@ -46,11 +46,11 @@ def test_a_reload_brings_the_same_card_back(house: Callable[..., House], visit: 
     acts.start_task(page)
     acts.approve(page)
     acts.waiting(page, 2)
-    before = acts.card(page), page.locator("#chat").inner_text()
+    before = acts.card(page), page.locator("#chat .chat").inner_text()
     proposed = shop.events("proposed")
     page.reload()
     acts.waiting(page, 2)
-    assert (acts.card(page), page.locator("#chat").inner_text()) == before
+    assert (acts.card(page), page.locator("#chat .chat").inner_text()) == before
     assert shop.events("proposed") == proposed
 
 
