@@ -1,28 +1,21 @@
 """What one person has on the table: the open task, who proposes, what is under way. The same for all their windows.
 
-Work runs in a thread of the desk, not of a browser: a reload or a closed window ends nothing. Windows follow by
-`version`.
+Work runs in a thread of the desk, not of a browser: see `app.work`.
 """
 
-import logging
-import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from app import news
 from app.explained import recollected
-from app.opening import begin, take_up
+from app.opening import begin, fork, take_up
 from app.settings import Settings
 from app.view import Card, News, View, card_of
+from app.work import Work
 from rememberer.approval import Approver, Auto, Confidence, Human, Question
-from rememberer.errors import (
-    AlreadyAnswered,
-    Cancelled,
-    RemembererError,
-    SessionError,
-    StoreError,
-)
+from rememberer.errors import AlreadyAnswered, SessionError, StoreError
 from rememberer.memory import Memory
 from rememberer.policy import Policy
 from rememberer.records import Change, Decision, DecisionKind, Proposal
@@ -31,32 +24,20 @@ from rememberer.session import Outcome, Session
 Opened = Callable[[], tuple[Memory, Mapping[str, Policy]]]
 """Opens a memory; who can propose from it, by name. Raises `StoreError`."""
 
-STREAM_SECONDS = 0.25
-"""At most that often the windows are told of a model's new words."""
 
-log = logging.getLogger(__name__)
-
-
-class Desk:
+class Desk(Work):
     """One user's desk. All methods may be called from any thread; those that start work return before it is done."""
 
     def __init__(self, user: str, opened: Opened, policy: str, settings: Settings) -> None:
         """Open the memory by calling `opened`, in a thread: a large one takes a while. See `open`."""
-        self.user = user
+        super().__init__(user)
         self._opened = opened
         self._memory: Memory | None = None
         self.policies: Mapping[str, Policy] = {}
         self._settings = settings
         self._policy = policy
         self._session: Session | None = None
-        self._status = "empty"
         self._news: News | None = None
-        self._error = ""
-        self._draft = ""
-        self._version = 0
-        self._job = 0
-        """Number of the work under way; work that is not the last one any more says nothing."""
-        self._moved = threading.Condition(threading.RLock())
         self.open()
 
     def open(self) -> None:
@@ -71,9 +52,6 @@ class Desk:
     @property
     def memory(self) -> Memory:
         """The user's memory, waited for while it is being opened. Raises `StoreError` when it could not be."""
-        return self._wait_for_memory()
-
-    def _wait_for_memory(self) -> Memory:
         with self._moved:
             self._moved.wait_for(lambda: self._status != "reading")
             if self._memory is None:
@@ -104,22 +82,28 @@ class Desk:
                 draft=self._draft,
             )
 
-    def wait(self, version: int, seconds: float) -> None:
-        """Return when something has changed since `version`, or after `seconds`."""
-        with self._moved:
-            self._moved.wait_for(lambda: self._version != version, seconds)
-
     def start(self, env: str, task_id: str, *, seed: int = 0) -> None:
         """Leave the open task, if any, and begin another. Waits while the memory is being opened.
 
         Raises `StoreError` when it could not be, `SessionError` while another task is being opened.
         """
-        with self._moved:
-            self._wait_for_memory()
-            if self._status == "opening":
-                raise SessionError("A task is just being opened. Wait a moment.")
-            self.stop()
-            self._begin("opening", lambda job: self._open(job, env, task_id, seed))
+        self._open(begin, env=env, task_id=task_id, seed=seed)
+
+    def put(self, episode: str, *, go_on: bool = False) -> None:
+        """Lay a task of the memory on the table, open or over; with `go_on` one that was stopped goes on.
+
+        What was open stays open. Raises `UnknownEpisode`, and what `start` raises.
+        """
+        self.memory.trace(episode)
+        self._open(take_up, episode=episode, go_on=go_on)
+
+    def fork(self, episode: str, step: int) -> None:
+        """Begin the task of an episode again, and do again what was done before `step`. See `app.opening.fork`.
+
+        Raises `UnknownEpisode`, and what `start` raises.
+        """
+        self.memory.trace(episode)
+        self._open(fork, episode=episode, step=step)
 
     def approve(self, card: Card, picked: int = 0) -> None:
         """Do the candidate at place `picked` of `card`, and go on to the next proposal.
@@ -227,6 +211,13 @@ class Desk:
                 if not session.turn.decision:
                     self._begin("thinking", lambda job: self._think(job, session, again=True))
 
+    def quarantine(self, **what: Any) -> list[Change]:
+        """Have something count for nothing, or again: see `Memory.quarantine`, and what it raises."""
+        changes = self.memory.quarantine(**what)
+        with self._moved:
+            self._changed()
+        return changes
+
     def forget(self, key: str) -> None:
         """Forget an experience. Raises what `Memory.forget` raises."""
         self.memory.forget([key])
@@ -272,31 +263,18 @@ class Desk:
             raise SessionError("Another task is just being opened. Wait a moment.")
         return session
 
-    def _begin(self, status: str, work: Callable[[int], None]) -> None:
-        with self._moved:
-            self._job += 1
-            self._status, self._error, self._draft = status, "", ""
-            self._changed()
-            threading.Thread(target=self._work, args=(self._job, work), name="desk", daemon=True).start()
+    def _rest(self) -> str:
+        closed = "shut" if self._memory is None else "empty"
+        return closed if self._session is None else "done" if self._session.ended else "waiting"
 
-    def _work(self, job: int, work: Callable[[int], None]) -> None:
-        error = ""
-        try:
-            work(job)
-        except Cancelled:
-            pass
-        except RemembererError as problem:
-            error = str(problem)
-        except Exception as problem:
-            log.exception("Work on the desk of %s failed", self.user)
-            error = f"Something unforeseen went wrong ({type(problem).__name__}). Your task is kept; try again."
+    def _open(self, how: Callable[..., Session], **what: Any) -> None:
         with self._moved:
-            if job == self._job:
-                session = self._session
-                closed = "shut" if self._memory is None else "empty"
-                self._status = closed if session is None else "done" if session.ended else "waiting"
-                self._error, self._draft = error, ""
-                self._changed()
+            memory = self.memory
+            if self._status == "opening":
+                raise SessionError("A task is just being opened. Wait a moment.")
+            self.stop()
+            make = partial(how, self._settings, memory, **what)
+            self._begin("opening", lambda job: self._lay(job, make))
 
     def _read(self, job: int) -> None:
         memory, policies = self._opened()
@@ -306,19 +284,16 @@ class Desk:
             self._memory, self.policies = memory, policies
             self._tell_status("opening" if last else "empty")
         if last:
-            self._resume(job, last.id)
+            self._lay(job, partial(take_up, self._settings, memory, episode=last.id))
 
-    def _open(self, job: int, env: str, task_id: str, seed: int) -> None:
-        policy = self.policies[self._policy]
-        session = begin(self._settings, self.memory, policy, env, task_id, seed=seed)
+    def _lay(self, job: int, make: Callable[..., Session]) -> None:
+        """Have `make` open a session for the policy of the desk, and lay it on the table."""
+        session = make(policy=self.policies[self._policy])
         with self._moved:
             left, self._session, self._news = self._session, None, None
         if left:
             left.close()
         self._take(job, session)
-
-    def _resume(self, job: int, episode: str) -> None:
-        self._take(job, take_up(self._settings, self.memory, self.policies[self._policy], episode))
 
     def _take(self, job: int, session: Session) -> None:
         with self._moved:
@@ -327,11 +302,6 @@ class Desk:
         if not session.ended:
             self._tell_status("thinking")
             session.run(Human(), self._show(job))
-
-    def _tell_status(self, status: str) -> None:
-        with self._moved:
-            self._status = status
-            self._changed()
 
     def _go_on(self, approver: Approver, status: str = "thinking") -> None:
         """Propose, and execute what `approver` answers, in a thread."""
@@ -348,19 +318,6 @@ class Desk:
             session.carry_on()
         if not session.ended:
             session.propose(self._show(job), again=again and session.turn.waiting is not None)
-
-    def _show(self, job: int) -> Callable[[str], None]:
-        last = 0.0
-
-        def show(text: str) -> None:
-            nonlocal last
-            with self._moved:
-                if job == self._job and time.monotonic() - last >= STREAM_SECONDS:
-                    last = time.monotonic()
-                    self._draft = text
-                    self._changed()
-
-        return show
 
     def _told(self, job: int) -> Callable[[Outcome], None]:
         def told(outcome: Outcome) -> None:
@@ -379,10 +336,6 @@ class Desk:
         with self._moved:
             self._news, self._error = news.of_label(session.transcript, step, text, changes), ""
             self._changed()
-
-    def _changed(self) -> None:
-        self._version += 1
-        self._moved.notify_all()
 
 
 @dataclass(frozen=True, slots=True)

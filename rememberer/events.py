@@ -22,6 +22,8 @@ class EpisodeStarted(Record):
     learning: LearningSettings = LearningSettings()
     table: Literal[0, 1] | None = None
     """The table that the episode writes to with double Q-learning."""
+    forked: tuple[str, int] | None = None
+    """The episode whose first steps were done again to begin with, and the step before which it left that one."""
     state: State
 
 

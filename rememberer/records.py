@@ -134,6 +134,10 @@ class Proposal(Record):
 DecisionKind = Literal["approve", "choose", "override", "reject", "stop"]
 
 
+FORK = "fork"
+"""Who decided a step that was done again because an episode was forked."""
+
+
 class Decision(Record):
     """An answer to the proposal of `step`. `by` says who or what took it (`person`, `auto` ...)."""
 

@@ -83,11 +83,12 @@ class Session:
         step_limit: int | None = None,
         candidates: int = 5,
         data: str = "",
+        forked: tuple[str, int] | None = None,
     ) -> Self:
         """Begin an episode: a task of `env.tasks()`, or `own:` and an instruction. On disk: its first event.
 
         `step_limit` None: what the environment says. `data`: where the environment's files came from, to be found
-        again. Raises `UnknownTask`.
+        again. `forked`: see `EpisodeStarted`. Raises `UnknownTask`.
         """
         observation = env.reset(task_id, seed)
         task = next((each.text for each in env.tasks() if each.id == task_id), task_id.removeprefix(OWN_TASK).strip())
@@ -102,10 +103,10 @@ class Session:
             step_limit=step_limit or env.step_limit,
             learning=learning,
             table=memory.table(learning, seed),
+            forked=forked,
             state=State.of(env.name, task, observation),
         )
-        episode = new_id()
-        events, _ = memory.append([started], episode)
+        events, _ = memory.append([started], new_id())
         session = cls(memory, env, policy, Transcript(events), candidates)
         session._ready = True
         return session

@@ -149,16 +149,19 @@ class Transcript:
             step=self.turn.step, action=action, reward=0.0, state=self.turn.state, truncated=True, outcome_unknown=True
         )
 
-    def replay(self, env: envs.TextEnv) -> None:
-        """Bring a world to where the episode stands. Raises `SessionError` when it is not what it was."""
+    def replay(self, env: envs.TextEnv, step: int | None = None) -> None:
+        """Bring a world to where the episode stands, or stood before `step`.
+
+        Raises `SessionError` when it is not what it was.
+        """
         observation = env.reset(self.started.task_id, self.started.seed)
-        for turn in self.turns:
+        for turn in self.turns[:step]:
             if State.of(self.started.env, self.started.task, observation).key != turn.state.key:
                 raise SessionError(
                     f"The world {self.started.env} is not what it was when this task was begun, so the task cannot go "
                     "on. Start a new one; what was learnt stays."
                 )
-            if turn.outcome:
+            if turn.outcome and turn.step != step:
                 observation = env.step(turn.outcome.action).observation
 
 

@@ -1,12 +1,14 @@
 """An episode as a conversation: what the world shows, what the agent thinks and proposes, what the person said."""
 
-from app.ui.render import BY_ITSELF, code, esc, name_of, number, quote, shown_label, times
+from collections.abc import Mapping
+
+from app.ui.render import BY_ITSELF, code, esc, name_of, number, proposed, quote, shown_label, times
 from app.view import View
 from rememberer.events import Labelled
 from rememberer.judged import PERSON
 from rememberer.labels import WHOLE
 from rememberer.records import Decision, Proposal, State
-from rememberer.transcript import Turn
+from rememberer.transcript import Transcript, Turn
 
 SHOWN_TURNS = 15
 """Older turns are folded away: a browser is slow on long pages."""
@@ -34,14 +36,25 @@ def conversation(view: View) -> str:
         last = turn is turns[-1]
         parts.append(_world(turn.step, turn.state, is_open=last and not transcript.ended))
         if not (last and transcript.ended):
-            parts += _said(turn, view)
+            parts += _said(turn, view.labels)
     if transcript.ended:
-        parts.append(_end(view))
+        parts.append(_end(transcript, view.labels))
     elif view.draft:
         parts.append(f'<div class="thought"><p class="draft">{esc(view.draft)}</p></div>')
     elif view.busy and not turns[-1].waiting:
         parts.append('<p class="bubble agent dots" aria-label="thinking"><i></i><i></i><i></i></p>')
     return f'<div class="chat" role="log" aria-label="Conversation">{"".join(parts)}</div>'
+
+
+def replayed(transcript: Transcript, labels: Mapping[int, Labelled], step: int) -> str:
+    """One step of an episode as it was then, what was proposed with its values too; after the last one, its end."""
+    turn = transcript.turns[step - 1]
+    parts = [_world(step, turn.state, is_open=True)]
+    if transcript.ended and turn is transcript.turn:
+        parts.append(_end(transcript, labels))
+    else:
+        parts += _said(turn, labels, whole=True)
+    return f'<div class="chat" role="region" aria-label="Step {step}">{"".join(parts)}</div>'
 
 
 def _world(step: int, state: State, is_open: bool) -> str:
@@ -52,12 +65,15 @@ def _world(step: int, state: State, is_open: bool) -> str:
     )
 
 
-def _said(turn: Turn, view: View) -> list[str]:
+def _said(turn: Turn, labels: Mapping[int, Labelled], whole: bool = False) -> list[str]:
+    """What was said in a step; with `whole`, all that was proposed."""
     parts = []
     rejections = list(turn.rejections)
     for number_, proposal in enumerate(turn.proposals):
         is_last = number_ == len(turn.proposals) - 1
         parts += _proposal(turn.step, number_, proposal)
+        if whole:
+            parts.append(proposed(proposal))
         if not is_last and rejections:
             parts.append(_rejection(rejections.pop(0)))
     parts += [_told(each) for each in turn.guided]
@@ -65,7 +81,7 @@ def _said(turn: Turn, view: View) -> list[str]:
     if turn.decision is None:
         parts += [_rejection(each) for each in rejections]
     else:
-        parts.append(_decision(turn, turn.decision, view.labels.get(turn.step)))
+        parts.append(_decision(turn, turn.decision, labels.get(turn.step)))
     return parts
 
 
@@ -123,15 +139,14 @@ def _named(name: str, action: str) -> str:
     return code(action) if name == action else f"{esc(name)} {code(action)}"
 
 
-def _end(view: View) -> str:
-    assert view.transcript is not None
-    ended, steps = view.transcript.ended, view.steps
-    total = sum(view.transcript.rewards)
+def _end(transcript: Transcript, labels: Mapping[int, Labelled]) -> str:
+    ended, steps = transcript.ended, len(transcript.actions)
+    total = sum(transcript.rewards)
     said = {
         "terminated": "Done",
         "truncated": "Cut short: the limit of steps is reached",
         "stopped": "Stopped: another task was begun",
     }[ended]
     count = f"{steps} step{'' if steps == 1 else 's'}"
-    told = f"{said} after {count}, return <b>{number(total)}</b>{_reward(view.labels.get(WHOLE))}"
+    told = f"{said} after {count}, return <b>{number(total)}</b>{_reward(labels.get(WHOLE))}"
     return f'<p class="bubble agent end" id="end">{told}</p>'

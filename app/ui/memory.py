@@ -26,13 +26,13 @@ class MemoryTab:
         self._desks = desks
         self.key = gr.State("")
         self.first = gr.State(0)
-        with gr.Row(elem_id="memory"):
-            with gr.Column(elem_id="memlist"):
+        with gr.Row(elem_classes=["browse"]):
+            with gr.Column(elem_classes=["list"]):
                 self.search = gr.Textbox(
                     label="Search", placeholder="words of a task, a page or an action", elem_id="search"
                 )
-                with gr.Row(elem_id="pages"):
-                    self.count = gr.HTML(elem_id="count", apply_default_css=False)
+                with gr.Row(elem_classes=["pages"]):
+                    self.count = gr.HTML(elem_id="count", elem_classes=["count"], apply_default_css=False)
                     self.previous = gr.Button(f"Previous {ROWS}", elem_id="previous", size="sm", visible=False)
                     self.next = gr.Button(f"Next {ROWS}", elem_id="next", size="sm", visible=False)
                 self.table = gr.Dataframe(
@@ -45,7 +45,7 @@ class MemoryTab:
                     max_chars=90,
                     column_widths=[190, 190, 150, 70, 90, 110],
                 )
-            with gr.Column(elem_id="memone"):
+            with gr.Column(elem_classes=["detail"]):
                 self.one = gr.HTML(elem_id="experience", js_on_load=KEEP, apply_default_css=False)
                 self.delete = gr.Button("Delete", elem_id="delete", visible=False)
                 self.really = gr.Button("Delete for good", variant="stop", elem_id="really", visible=False)
@@ -64,7 +64,7 @@ class MemoryTab:
     def show(self, search: str, first: int, request: gr.Request) -> Iterator[tuple[Any, ...]]:
         """What the tab shows when it is chosen: the page that it showed before, once the memory is open."""
         if desk_of(self._desks, request).view().status == "reading":
-            yield gr.skip(), _status("Opening your memory…"), gr.skip(), gr.skip(), gr.skip()
+            yield gr.skip(), render.status("Opening your memory…"), gr.skip(), gr.skip(), gr.skip()
         yield self.list(search, first, request)
 
     def list(self, search: str, first: int, request: gr.Request) -> tuple[Any, ...]:
@@ -72,7 +72,7 @@ class MemoryTab:
         try:
             memory = desk_of(self._desks, request).memory
         except RemembererError as problem:
-            return gr.skip(), _status(str(problem)), gr.skip(), gr.skip(), gr.skip()
+            return gr.skip(), render.status(str(problem)), gr.skip(), gr.skip(), gr.skip()
         words = search.split()
         page = memory.page(words=words, offset=first, limit=ROWS)
         if first and first >= page.total:  # the last ones were forgotten meanwhile
@@ -84,7 +84,7 @@ class MemoryTab:
         several = page.total > ROWS
         return (
             gr.Dataframe(value=[_row(each) for each in page.experiences]),
-            _status(told),
+            render.status(told),
             first,
             gr.Button(visible=several, interactive=first > 0),
             gr.Button(visible=several, interactive=first + ROWS < page.total),
@@ -110,17 +110,12 @@ class MemoryTab:
         return known.key, render.experience(known, made_of), gr.Button(visible=True), gr.Button(visible=False)
 
     def _forget(self, key: str, search: str, first: int, request: gr.Request) -> tuple[Any, ...]:
-        said = "Forgotten: it is gone from the memory and from its files."
+        told = render.said("Forgotten: it is gone from the memory and from its files.")
         try:
             desk_of(self._desks, request).forget(key)
         except RemembererError as problem:
-            said = str(problem)
-        told = f'<p class="news" role="status">{render.esc(said)}</p>'
+            told = render.wrong(str(problem))
         return *self.list(search, first, request), "", told, gr.Button(visible=False), gr.Button(visible=False)
-
-
-def _status(told: str) -> str:
-    return f'<p class="muted" role="status">{render.esc(told)}</p>'
 
 
 def _row(known: Experience) -> list[str]:

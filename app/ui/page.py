@@ -7,6 +7,7 @@ from typing import Any
 import gradio as gr
 
 from app.desks import Desks
+from app.ui.episodes import EpisodesTab
 from app.ui.memory import MemoryTab
 from app.ui.newtask import NewTaskTab
 from app.ui.play import EVENT, PlayTab
@@ -27,6 +28,8 @@ def page(desks: Desks) -> gr.Blocks:
                 play = PlayTab(desks, header)
             with gr.Tab("New task", id="new"):
                 new = NewTaskTab(desks, play, tabs, "play")
+            with gr.Tab("Episodes", id="episodes") as episodes_tab:
+                episodes = EpisodesTab(desks, play, tabs, "play")
             with gr.Tab("Memory", id="memory") as memory_tab:
                 memory = MemoryTab(desks)
 
@@ -53,5 +56,6 @@ def page(desks: Desks) -> gr.Blocks:
 
         blocks.load(load, None, [*play.outputs, tabs, new.split, new.goal], **EVENT)
         gr.Timer(LOOK_SECONDS).tick(look, [play.shown], play.outputs, **EVENT)
+        episodes_tab.select(episodes.show, episodes.inputs, episodes.outputs, **EVENT)
         memory_tab.select(memory.show, memory.inputs, memory.outputs, **EVENT)
     return blocks

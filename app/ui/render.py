@@ -6,8 +6,19 @@ from datetime import UTC, datetime
 from html import escape
 
 from app.view import NO_CARD, Card, News, View
-from rememberer.records import ActionValue, Candidate, Change, Experience, LearningSettings, Recalled, State
+from rememberer.records import (
+    FORK,
+    ActionValue,
+    Candidate,
+    Change,
+    Experience,
+    LearningSettings,
+    Proposal,
+    Recalled,
+    State,
+)
 from rememberer.transcript import Transcript
+from rememberer.values import EpisodeTrace
 
 STATUS = {
     "reading": ("opening your memory", "run"),
@@ -19,7 +30,7 @@ STATUS = {
     "waiting": ("waiting for you", "wait"),
     "done": ("done", "ok"),
 }
-BY_ITSELF = {"auto": "Ran by itself", "confidence": "Ran by itself, being sure"}
+BY_ITSELF = {"auto": "Ran by itself", "confidence": "Ran by itself, being sure", FORK: "Done again"}
 """Who decides when the person does not, and how that is told."""
 BEFORE = {
     "reading": "Your memory is being opened. A large one takes a while.",
@@ -105,6 +116,7 @@ def header(view: View) -> str:
 def _share(transcript: Transcript) -> str:
     """How many of the steps a person decided, and how often the agent asked."""
     decided = [turn.decision for turn in transcript.turns if turn.outcome and turn.decision]
+    decided = [each for each in decided if each.by != FORK]
     if not decided:
         return ""
     by_person = sum(each.by not in BY_ITSELF for each in decided)
@@ -176,6 +188,11 @@ def _candidate(each: Candidate, card: Card, place: int, picked: bool) -> str:
     )
 
 
+def proposed(proposal: Proposal) -> str:
+    """The candidates of a proposal with the values that they had then."""
+    return table("".join(_valued(shown_label(each), each.value, each.visits) for each in proposal.candidates))
+
+
 def memories(view: View) -> str:
     """The card of retrieved experiences, the first one open, those below the threshold greyed."""
     title = "What the agent remembers"
@@ -218,10 +235,14 @@ def _row(row: ActionValue, state: State) -> str:
     marks = f' <span class="tag bad">rejected {times(len(row.rejections))}</span>' if row.rejections else ""
     marks += f' <span class="tag">rewarded {", ".join(map(number, row.labels))}</span>' if row.labels else ""
     marks += "".join(f" {quote(each)}" for each in row.comments)
-    known = number(row.q) if row.visits else "–"
+    return _valued(name_of(row.action, state), value, row.visits, marks, "–")
+
+
+def _valued(name: str, value: float | None, visits: int, marks: str = "", unknown: str = "new") -> str:
+    """A row of a table of values; `marks` is HTML."""
     return (
-        f'<tr><th scope="row">{esc(name_of(row.action, state))}{marks}</th>'
-        f'<td class="value">{known}</td><td>{bar(value)}</td><td class="visits">{row.visits}×</td></tr>'
+        f'<tr><th scope="row">{esc(name)}{marks}</th><td class="value">{unknown if value is None else number(value)}'
+        f'</td><td>{bar(value)}</td><td class="visits">{visits}×</td></tr>'
     )
 
 
@@ -273,6 +294,16 @@ def wrong(text: str) -> str:
     return f'<p class="news wrong" role="alert">{esc(text)}</p>' if text else ""
 
 
+def status(text: str) -> str:
+    """What a list holds, or why it holds nothing."""
+    return f'<p class="muted" role="status">{esc(text)}</p>'
+
+
+def said(text: str) -> str:
+    """What was done, for somebody who has just asked for it."""
+    return f'<p class="news" role="status">{esc(text)}</p>'
+
+
 def rule(learning: LearningSettings) -> str:
     """How values are made, in a sentence."""
     reach = "all rewards to the end of the task" if learning.n is None else f"the next {learning.n} rewards"
@@ -319,6 +350,15 @@ def experience(known: Experience, made_of: MadeOf) -> str:
         f'{outcome(known)}<pre class="world">{esc(known.state.observation.strip())}</pre>{table(rows)}{unlisted}'
         f'<p class="muted small">Reached by: {esc(history)}</p>' + _made(known.key, made_of),
     )
+
+
+def episode(trace: EpisodeTrace, transcript: Transcript) -> str:
+    """What an episode was, above its steps."""
+    began = f"{trace.time.astimezone():%Y-%m-%d %H:%M}" if trace.time else ""
+    told = [began, trace.env, f"proposed by {trace.policy}" if trace.policy else "", trace.id[:8], trace.source]
+    if transcript.started.forked:
+        told.append("begun again from step {1} of {0:.8}".format(*transcript.started.forked))
+    return _card(trace.task, esc(" · ".join(each for each in told if each)), "")
 
 
 def _made(key: str, made_of: MadeOf) -> str:

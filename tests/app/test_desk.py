@@ -9,7 +9,7 @@ import pytest
 
 from app.desk import Desk
 from app.settings import Settings, load_settings
-from rememberer.errors import AlreadyAnswered, ModelError, NotAvailable, SessionError, StoreError
+from rememberer.errors import AlreadyAnswered, ModelError, NotAvailable, SessionError, StoreError, UnknownEpisode
 from rememberer.memory import Memory
 from rememberer.policy import Retrieved, Situation
 from rememberer.records import Candidate, Proposal
@@ -324,3 +324,48 @@ def test_a_memory_that_cannot_be_opened_is_told_and_tried_again(settings: Settin
     until(desk, "empty")
     assert desk.view().error == ""
     desk.close()
+
+
+def test_a_task_is_put_back_on_the_table(desk_on: Callable[[InMemoryStore], Desk]) -> None:
+    desk = desk_on(InMemoryStore())
+    desk.start("webshop", TASK)
+    until(desk, "waiting")
+    desk.approve(desk.view().card)
+    until(desk, "waiting")
+    first = desk.view().card[0]
+    desk.start("webshop", "own:a hat")
+    until(desk, "waiting")
+    desk.put(first)
+    until(desk, "waiting", "done")
+    assert desk.view().status == "done"
+    desk.put(first, go_on=True)
+    until(desk, "waiting", "done")
+    assert (desk.view().card[0], desk.view().steps, desk.view().status) == (first, 1, "waiting")
+    with pytest.raises(UnknownEpisode, match="nowhere"):
+        desk.put("nowhere")
+    assert desk.view().card[0] == first
+
+
+def test_a_fork_does_again_what_was_done_and_refuses_what_was_not(desk_on: Callable[[InMemoryStore], Desk]) -> None:
+    store = InMemoryStore()
+    desk = desk_on(store)
+    desk.start("webshop", TASK)
+    until(desk, "waiting")
+    desk.approve(desk.view().card)
+    until(desk, "waiting")
+    first = desk.view().card[0]
+    desk.fork(first, 5)
+    until(desk, "waiting", "done")
+    assert "There is no step 5" in desk.view().error
+    assert desk.view().card[0] == first
+    events = len(store.events("me"))
+    desk.fork(first, 2)
+    until(desk, "waiting", "done")
+    view = desk.view()
+    assert view.card[0] != first
+    assert view.transcript
+    assert view.transcript.started.forked == (first, 2)
+    assert view.transcript.actions == ("search[scarf]",)
+    assert view.transcript.turns[0].decision
+    assert view.transcript.turns[0].decision.by == "fork"
+    assert len(store.events("me")) == events + 5  # ended, started, decided, observed, proposed
