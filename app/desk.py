@@ -77,6 +77,7 @@ class Desk(Work):
                 memories=len(memory) if memory else 0,
                 policy=self._policy,
                 policies=tuple(self.policies) or (self._policy,),
+                prices=self._settings.prices,
                 news=self._news,
                 error=self._error,
                 draft=self._draft,

@@ -65,6 +65,10 @@ class Settings(BaseSettings):
     api_key: SecretStr | None = Field(
         default=None, validation_alias="OPENAI_API_KEY", description="Key for that server. Never shown or stored."
     )
+    prices: tuple[float, float] | None = Field(
+        default=None,
+        description="Dollars for a million tokens of prompt and of reply, as in [0.25, 2]; none: no cost is shown.",
+    )
     local_model: FilePath | None = Field(
         default=None, description="A GGUF file with a language model, run inside the program."
     )

@@ -49,6 +49,8 @@ class View:
     memories: int
     policy: str
     policies: tuple[str, ...]
+    prices: tuple[float, float] | None
+    """Dollars for a million tokens of prompt and of reply, where they were told."""
     news: News | None
     error: str
     draft: str

@@ -58,7 +58,7 @@ class Confidence:
             return "Nothing is proposed."
         first, *others = proposal.candidates
         near = {each.key: each.similarity for each in proposal.recalled if each.used}
-        likest = max((near[key] for key in first.evidence if key in near), default=None)
+        likest = max((near[each.key] for each in first.evidence if each.key in near), default=None)
         rival = max((each.value or 0.0 for each in others), default=0.0)
         if first.value is None or first.visits < self.visits:
             tried = f"was tried {_times(first.visits)}, and {self.visits} is asked for" if first.visits else "is new"

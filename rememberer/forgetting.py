@@ -162,7 +162,8 @@ def _proposal(old: Proposal, forgotten: bool, keys: set[str]) -> Proposal:
     """Without what was forgotten: all of it when made in a forgotten state, else what quotes a forgotten one."""
     if forgotten:
         return Proposal(candidates=(), policy=old.policy, note=GONE, seconds=old.seconds)
-    if not any(each.key in keys for each in old.recalled) and not any(keys & {*c.evidence} for c in old.candidates):
+    shown = {each.key for each in old.recalled} | {row.key for each in old.candidates for row in each.evidence}
+    if not shown & keys:
         return old
     candidates = tuple(
         each.model_copy(update={"reason": "", "evidence": ()}) if _quotes(old, each, keys) else each
@@ -176,7 +177,7 @@ def _proposal(old: Proposal, forgotten: bool, keys: set[str]) -> Proposal:
 def _quotes(proposal: Proposal, candidate: Candidate, keys: set[str]) -> bool:
     """Whether a reason may say something of what is forgotten: a model that was shown it may say so anywhere."""
     shown = bool(proposal.prompt) and any(each.key in keys for each in proposal.recalled)
-    return shown or bool(keys & {*candidate.evidence})
+    return shown or bool(keys & {each.key for each in candidate.evidence})
 
 
 def _comments(events: Sequence[Event], keys: set[str]) -> list[Event]:

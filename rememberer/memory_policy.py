@@ -25,8 +25,8 @@ from math import exp
 from rememberer.embedding import Encoder
 from rememberer.keywords import content, overlap, words
 from rememberer.looks import BACK, OPTION, Look, looks
-from rememberer.policy import Retrieved, Situation
-from rememberer.records import ActionValue, Candidate, Proposal, State
+from rememberer.policy import RECALLED, Retrieved, Situation
+from rememberer.records import ActionValue, Candidate, Evidence, Proposal, State
 from rememberer.searches import Worked, argument, filled, telling, wording
 
 SHARPNESS = 2
@@ -210,7 +210,16 @@ def _candidate(look: Look, found: _Evidence) -> Candidate:
         value=sum(row.weight * row.value.visits * row.value.q for row in rows) / weight if rows else None,
         visits=sum(row.value.visits for row in rows),
         reason=_reason(look, rows, rejected=found.against >= ENOUGH),
-        evidence=tuple(dict.fromkeys(row.retrieved.experience.key for row in rows)),
+        evidence=tuple(
+            Evidence(
+                key=row.retrieved.experience.key,
+                action=row.value.action,
+                q=row.value.q,
+                visits=row.value.visits,
+                weight=row.weight,
+            )
+            for row in rows[:RECALLED]
+        ),
     )
 
 

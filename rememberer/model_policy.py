@@ -8,7 +8,7 @@ from rememberer.exemplars import exemplars
 from rememberer.model import Answer, Model
 from rememberer.policy import RECALLED, Retrieved, Situation
 from rememberer.prompt import Message, messages, repair
-from rememberer.records import ActionText, Candidate, Proposal
+from rememberer.records import ActionText, Candidate, Evidence, Proposal
 from rememberer.reply import Suggestion, parse, reasoning_so_far, resolve, schema
 
 
@@ -133,7 +133,10 @@ def _candidate(
         value=value,
         visits=sum(row.visits for _, row in known),
         reason=reason,
-        evidence=tuple(each.experience.key for each, _ in known),
+        evidence=tuple(
+            Evidence(key=each.experience.key, action=row.action, q=row.q, visits=row.visits, weight=each.similarity)
+            for each, row in sorted(known, key=lambda one: -one[0].similarity)[:RECALLED]
+        ),
     )
 
 

@@ -7,7 +7,8 @@ from typing import Protocol
 from rememberer.records import Experience, Proposal, Recalled, State
 
 RECALLED = 8
-"""How many of the retrieved experiences are named in the proposal, and shown. A prompt quotes no others."""
+"""How many of the retrieved experiences are named in the proposal, and shown. A prompt quotes no others. Of the rows
+that a value rests on, the heaviest so many are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,14 @@ class Retrieved:
 def recalled(retrieved: Sequence[Retrieved]) -> tuple[Recalled, ...]:
     """What a proposal names of what was retrieved."""
     return tuple(
-        Recalled(key=each.experience.key, similarity=each.similarity, used=each.used) for each in retrieved[:RECALLED]
+        Recalled(
+            key=each.experience.key,
+            similarity=each.similarity,
+            used=each.used,
+            task=each.task,
+            observation=each.observation,
+        )
+        for each in retrieved[:RECALLED]
     )
 
 

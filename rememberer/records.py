@@ -92,11 +92,21 @@ class LearningSettings(Record):
     """Double Q-learning: which of two tables an episode writes to, in turn or drawn by its seed."""
 
 
+class Evidence(Record):
+    """A row of an experience that a value rests on: its Q and visits then, and what they weighed."""
+
+    key: str
+    action: str
+    q: FiniteFloat
+    visits: int
+    weight: FiniteFloat
+
+
 class Candidate(Record):
     """An action that a policy proposes.
 
     `value` is its estimated Q; None when nobody has evidence for it. `visits` counts the executed steps that the value
-    rests on. `evidence` are the keys of the experiences behind it.
+    rests on. `evidence` are the weightiest rows behind it, heaviest first.
     """
 
     action: str
@@ -104,7 +114,7 @@ class Candidate(Record):
     value: FiniteFloat | None = None
     visits: int = 0
     reason: str = ""
-    evidence: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
 
 
 class Recalled(Record):
@@ -113,6 +123,10 @@ class Recalled(Record):
     key: str
     similarity: float
     used: bool
+    task: float | None = None
+    """How alike the tasks are; None where nobody said."""
+    observation: float | None = None
+    """How alike what was seen is."""
 
 
 class Proposal(Record):

@@ -9,6 +9,7 @@ import gradio as gr
 from app.desk import Desk
 from app.desks import Desks
 from app.ui import chat, render
+from app.ui.why import why
 from app.ui.window import Shown, attempt, desk_of
 from app.view import View
 from rememberer.errors import SessionError
@@ -53,6 +54,7 @@ class PlayTab:
                 self.chat = gr.HTML(elem_id="chat", js_on_load=SCROLL, apply_default_css=False)
             with gr.Column(elem_id="side"):
                 self.cards = gr.HTML(elem_id="cards", js_on_load=PICK, apply_default_css=False)
+                self.why = gr.HTML(elem_id="why", js_on_load=KEEP, apply_default_css=False)
                 with gr.Row(elem_id="others"):
                     self.hint = gr.Textbox(label="Hint", placeholder="a hint, if you like", elem_id="hint", max_lines=1)
                     self.reject = gr.Button("Propose others", elem_id="reject")
@@ -84,6 +86,7 @@ class PlayTab:
             self.header,
             self.chat,
             self.cards,
+            self.why,
             self.memories,
             self.news,
             self.approve,
@@ -125,6 +128,7 @@ class PlayTab:
             self.header: render.header(view),
             self.chat: chat.conversation(view),
             self.cards: render.candidates(view, shown.picked),
+            self.why: why(view, shown.picked),
             self.memories: render.memories(view),
             self.news: render.news(view, shown.error),
             self.approve: gr.Button(
@@ -159,7 +163,7 @@ class PlayTab:
         self.approve.click(self._approve, **answer | {"inputs": [self.shown, self.picked], "js": SEND_PICKED})
         self.override.submit(self._override, **answer | {"inputs": [self.shown, self.override]})
         self.reject.click(self._reject, **answer | {"inputs": [self.shown, self.hint]})
-        self.cards.select(self._pick, [self.shown], [self.shown, self.approve], **EVENT | {"queue": False})
+        self.cards.select(self._pick, [self.shown], [self.shown, self.approve, self.why], **EVENT | {"queue": False})
         self.auto.click(self._auto, **answer | {"inputs": [self.shown, self.ask]})
         self.stop.click(self._stop, **answer | {"queue": False})
         # Not once, like the others: the last reward counts, and must not be lost while one before is on its way.
@@ -248,7 +252,7 @@ class PlayTab:
         card, place = render.picked(str(event.picked))
         shown = shown.at(view)
         update = self.render(view, replace(shown, picked=place) if card == view.card else shown)
-        return {part: update[part] for part in (self.shown, self.approve)}
+        return {part: update[part] for part in (self.shown, self.approve, self.why)}
 
     def _step(self, shown: Shown, step: int, request: gr.Request) -> dict[Any, Any]:
         view = desk_of(self._desks, request).view()

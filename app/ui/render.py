@@ -1,4 +1,4 @@
-"""Records as HTML. Everything from outside goes through `esc`; nothing but this module and `chat` makes HTML."""
+"""Records as HTML. Everything from outside goes through `esc`; nothing but this module, `chat` and `why` makes HTML."""
 
 import re
 from collections.abc import Sequence

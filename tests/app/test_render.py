@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.ui import chat, render
+from app.ui.why import why
 from app.view import News, Recollection, View
 from rememberer.events import Asked, Decided, EpisodeStarted, Event, Guided, Labelled, Observed, Proposed
 from rememberer.records import (
@@ -16,12 +17,15 @@ from rememberer.records import (
     Candidate,
     Change,
     Decision,
+    Evidence,
     Experience,
+    LearningSettings,
     Proposal,
     Recalled,
     State,
 )
 from rememberer.transcript import Transcript
+from rememberer.values import EpisodeTrace
 
 OURS = {
     *[
@@ -72,9 +76,17 @@ def _view(words: str, **changes: object) -> View:
     state = State(
         env=words, task=words, observation=words, kind=words, actions=(ActionText(text=words, label=words, kind=words),)
     )
+    rests_on = Evidence(key=state.key, action=words, q=0.5, visits=2, weight=0.9)
     proposal = Proposal(
-        candidates=(Candidate(action=words, label=words, value=0.5, reason=words), Candidate(action=words)),
-        recalled=(Recalled(key=state.key, similarity=0.9, used=True),),
+        candidates=(
+            Candidate(action=words, label=words, value=0.5, reason=words, evidence=(rests_on,)),
+            Candidate(action=words),
+        ),
+        recalled=(Recalled(key=state.key, similarity=0.9, used=True, task=0.8, observation=1.0),),
+        prompt=words,
+        reply=words,
+        prompt_tokens=1000,
+        reply_tokens=100,
         policy=words,
         reasoning=words,
         note=words,
@@ -114,6 +126,7 @@ def _view(words: str, **changes: object) -> View:
         "memories": 1,
         "policy": words,
         "policies": (words,),
+        "prices": (2.0, 10.0),
         "news": News(words, (change, change)),
         "error": "",
         "draft": words,
@@ -124,7 +137,15 @@ def _view(words: str, **changes: object) -> View:
 def _everything(view: View) -> list[str]:
     known = view.recalled[0].known
     assert known is not None
+    transcript = view.transcript
+    assert transcript
+    trace = EpisodeTrace(
+        "e", known.origin, known.state.task, LearningSettings(), known.state, source=known.origin, policy=known.origin
+    )
     return [
+        why(view, 0),
+        chat.replayed(transcript, view.labels, 1),
+        render.episode(trace, transcript),
         render.header(view),
         render.candidates(view, 0),
         render.memories(view),
@@ -182,3 +203,13 @@ def test_below_the_threshold_it_is_greyed_and_says_so() -> None:
 )
 def test_ages(ago: int, shown: str) -> None:
     assert render.age(datetime.now(UTC) - timedelta(seconds=ago)) == shown
+
+
+def test_why_says_what_a_value_rests_on_and_what_it_cost() -> None:
+    text = _Page(why(_view("look"), 0)).text
+    assert "look +0.50, done 2 times, weight 0.90" in text
+    assert "90% alike: task 80%, what was seen 100%" in text
+    assert "1,000 tokens asked, 100 answered" in text
+    assert "0.0030 dollars" in text
+    assert "it has no value" in _Page(why(_view("look"), 1)).text
+    assert why(_view("look"), 2) == ""

@@ -7,13 +7,13 @@ from rememberer.events import Decided
 from rememberer.policy import Policy
 from rememberer.records import Candidate, Decision, Proposal, Recalled
 from rememberer.session import Session
-from tests.rememberer.worlds import Corridor, Scripted, answer, begin, memory_on
+from tests.rememberer.worlds import Corridor, Scripted, answer, begin, memory_on, resting_on
 
 
 def proposal(*values: tuple[float | None, int], similarity: float = 1.0, used: bool = True) -> Proposal:
     """Candidates a, b ... with value and visits, the first one resting on one experience."""
     candidates = [
-        Candidate(action=name, value=value, visits=visits, evidence=("k",) if name == "a" else ())
+        Candidate(action=name, value=value, visits=visits, evidence=(resting_on("k"),) if name == "a" else ())
         for name, (value, visits) in zip("abc", values, strict=False)
     ]
     return Proposal(candidates=tuple(candidates), recalled=(Recalled(key="k", similarity=similarity, used=used),))
@@ -74,7 +74,7 @@ class Remembering:
         known = [each.experience for each in retrieved if each.experience.key == situation.state.key]
         rows = [row for each in known for row in each.actions if row.action == "go on" and row.visits]
         value = rows[0].q if rows else None
-        keys = tuple(each.key for each in known)
+        keys = tuple(resting_on(each.key) for each in known)
         first = Candidate(action="go on", value=value, visits=len(rows), evidence=keys)
         return Proposal(candidates=(first, Candidate(action="go back")))
 

@@ -36,7 +36,7 @@ from rememberer.records import (
 from rememberer.store import InMemoryStore, Store
 from storage import LanceStore
 from tests.rememberer.conftest import open_store
-from tests.rememberer.worlds import memory_on
+from tests.rememberer.worlds import memory_on, resting_on
 
 TASK = "a present for grandmother"
 PLAIN = "a lamp"
@@ -70,7 +70,7 @@ def proposal(of: State, *recalled: State) -> Proposal:
                 action=of.actions[0].text,
                 label=of.actions[0].label,
                 reason=f"like {words}",
-                evidence=tuple(each.key for each in recalled),
+                evidence=tuple(resting_on(each.key) for each in recalled),
             ),
             Candidate(action="click[back]", reason=f"nothing here is like {words}"),  # without evidence, with the words
         ),

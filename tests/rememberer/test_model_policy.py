@@ -54,7 +54,11 @@ def test_a_value_is_the_q_of_memory_weighted_by_similarity():
     proposal, _ = propose(reply(("click[b01]", -0.5, "red"), ("click[b02]", -1, "blue")), known=known)
     first, second = proposal.candidates
     assert first.value == pytest.approx(0.75)
-    assert (first.visits, first.evidence, first.reason) == (4, (near.key, far.key), "red")
+    assert (first.visits, first.reason) == (4, "red")
+    assert [(each.key, each.action, each.q, each.visits, each.weight) for each in first.evidence] == [
+        (near.key, "click[b01]", 1.0, 3, 0.9),
+        (far.key, "Click[B01]", 0.0, 1, 0.3),
+    ]
     assert second.value is None
 
 

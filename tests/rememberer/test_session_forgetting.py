@@ -11,7 +11,7 @@ from rememberer.policy import Retrieved, Situation
 from rememberer.records import Candidate, Decision, Proposal
 from rememberer.session import Session
 from tests.rememberer.conftest import open_store
-from tests.rememberer.worlds import Corridor, Scripted, answer, memory_on
+from tests.rememberer.worlds import Corridor, Scripted, answer, memory_on, resting_on
 
 SECRET = "slippers"
 
@@ -22,7 +22,7 @@ class Quotes(Scripted):
     def propose(self, situation: Situation, retrieved: Sequence[Retrieved], k: int) -> Proposal:
         super().propose(situation, retrieved, k)
         words = "; ".join(f"{each.experience.state.task} {each.experience.actions[0].reason}" for each in retrieved)
-        evidence = tuple(each.experience.key for each in retrieved)
+        evidence = tuple(resting_on(each.experience.key) for each in retrieved)
         row = Candidate(action="go on", reason=f"as in {words}", evidence=evidence)
         return Proposal(candidates=(row,), prompt=words, reply=words)
 

@@ -8,7 +8,7 @@ from envs import Action, Observation, Step, Task, UnknownTask
 from rememberer.embedding import Encoder
 from rememberer.memory import Memory
 from rememberer.policy import Retrieved, Situation
-from rememberer.records import Candidate, Decision, DecisionKind, Proposal
+from rememberer.records import Candidate, Decision, DecisionKind, Evidence, Proposal
 from rememberer.session import Session
 from rememberer.store import InMemoryStore, Store
 from tests.rememberer.encoders import WordEncoder
@@ -118,3 +118,8 @@ def answer(session: Session, kind: DecisionKind, action: str = "", **more: Any) 
 
 def kinds(memory: Memory) -> list[str]:
     return [event.body.type for event in memory.store.events(memory.user)]
+
+
+def resting_on(key: str) -> Evidence:
+    """That a value rests on something in the experience `key`."""
+    return Evidence(key=key, action="go on", q=1.0, visits=1, weight=1.0)

@@ -31,6 +31,7 @@ from rememberer.records import (
     ActionValue,
     Candidate,
     Decision,
+    Evidence,
     Experience,
     LearningSettings,
     Proposal,
@@ -74,12 +75,16 @@ candidates = st.builds(
     value=st.none() | numbers,
     visits=counts,
     reason=texts,
-    evidence=several_texts,
+    evidence=st.lists(
+        st.builds(Evidence, key=texts, action=texts, q=numbers, visits=counts, weight=numbers), max_size=2
+    ),
 )
 proposals = st.builds(
     Proposal,
     candidates=st.lists(candidates, max_size=3),
-    recalled=st.lists(st.builds(Recalled, key=texts, similarity=numbers, used=st.booleans()), max_size=3),
+    recalled=st.lists(
+        st.builds(Recalled, key=texts, similarity=numbers, used=st.booleans(), task=st.none() | numbers), max_size=3
+    ),
     prompt=texts,
     reply=texts,
     seconds=numbers,

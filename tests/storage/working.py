@@ -21,7 +21,7 @@ from rememberer.records import Candidate, Decision, DecisionKind, Proposal
 from rememberer.session import Session
 from storage import LanceStore, export_log, import_log
 from tests.rememberer.encoders import WordEncoder
-from tests.rememberer.worlds import Corridor, Once
+from tests.rememberer.worlds import Corridor, Once, resting_on
 
 warnings.filterwarnings("ignore", "lancedb fork support")
 
@@ -58,7 +58,11 @@ class Reminded:
         found = retrieved[:4]
         words = "; ".join(each.experience.state.task for each in found)
         rows = (
-            Candidate(action="go on", reason=f"as in {words}", evidence=tuple(each.experience.key for each in found)),
+            Candidate(
+                action="go on",
+                reason=f"as in {words}",
+                evidence=tuple(resting_on(each.experience.key) for each in found),
+            ),
             Candidate(action="go back", reason="or not"),
         )
         left = tuple(row for row in rows if row.action not in situation.refused)
