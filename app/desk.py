@@ -34,7 +34,7 @@ class Desk(Work):
         self._opened = opened
         self._memory: Memory | None = None
         self.policies: Mapping[str, Policy] = {}
-        self._settings = settings
+        self.settings = settings
         self._policy = policy
         self._session: Session | None = None
         self._news: News | None = None
@@ -77,7 +77,7 @@ class Desk(Work):
                 memories=len(memory) if memory else 0,
                 policy=self._policy,
                 policies=tuple(self.policies) or (self._policy,),
-                prices=self._settings.prices,
+                prices=self.settings.prices,
                 news=self._news,
                 error=self._error,
                 draft=self._draft,
@@ -140,9 +140,9 @@ class Desk(Work):
         self._open_session()
         with self._moved:
             sure = Confidence(
-                similarity=self._settings.ask_similarity,
-                visits=self._settings.ask_visits,
-                margin=self._settings.ask_margin,
+                similarity=self.settings.ask_similarity,
+                visits=self.settings.ask_visits,
+                margin=self.settings.ask_margin,
             )
             self._go_on(sure if ask else Auto(), status="running")
 
@@ -196,6 +196,18 @@ class Desk(Work):
         said, changes = session.memory.redo() if again else session.memory.undo()
         self._tell_label(session, *news.of_said(said, session.episode, again), changes)
 
+    def said(self, episode: str, step: int, value: float, *, by: str, comment: str = "") -> list[Change]:
+        """Reward a step of any task, in anybody's name. Returns and raises what `Memory.label` does."""
+        return self._seen(self.memory.label(episode, step, value, by=by, comment=comment))
+
+    def compared(self, better: str, worse: str, *, key: str, equal: bool, by: str) -> list[Change]:
+        """Say which of two is better. Returns and raises what `Memory.compare` does."""
+        return self._seen(self.memory.compare(better, worse, key=key, equal=equal, by=by))
+
+    def undone(self, *, by: str) -> list[Change]:
+        """Undo what somebody said last, of whatever. Returns and raises what `Memory.undo` does."""
+        return self._seen(self.memory.undo(by=by)[1])
+
     def use(self, policy: str) -> None:
         """Let `policy` propose from now on; what waits is proposed anew. Raises `SessionError` for an unknown one."""
         if policy not in self.policies:
@@ -214,16 +226,19 @@ class Desk(Work):
 
     def quarantine(self, **what: Any) -> list[Change]:
         """Have something count for nothing, or again: see `Memory.quarantine`, and what it raises."""
-        changes = self.memory.quarantine(**what)
-        with self._moved:
-            self._changed()
-        return changes
+        return self._seen(self.memory.quarantine(**what))
 
     def forget(self, key: str) -> None:
         """Forget an experience. Raises what `Memory.forget` raises."""
         self.memory.forget([key])
         with self._moved:
             self._changed()
+
+    def _seen(self, changes: list[Change]) -> list[Change]:
+        """Have the windows look again: values moved without the table."""
+        with self._moved:
+            self._changed()
+        return changes
 
     def close(self) -> None:
         """Stop work; the task stays open for the next time."""
@@ -274,7 +289,7 @@ class Desk(Work):
             if self._status == "opening":
                 raise SessionError("A task is just being opened. Wait a moment.")
             self.stop()
-            make = partial(how, self._settings, memory, **what)
+            make = partial(how, self.settings, memory, **what)
             self._begin("opening", lambda job: self._lay(job, make))
 
     def _read(self, job: int) -> None:
@@ -285,7 +300,7 @@ class Desk(Work):
             self._memory, self.policies = memory, policies
             self._tell_status("opening" if last else "empty")
         if last:
-            self._lay(job, partial(take_up, self._settings, memory, episode=last.id))
+            self._lay(job, partial(take_up, self.settings, memory, episode=last.id))
 
     def _lay(self, job: int, make: Callable[..., Session]) -> None:
         """Have `make` open a session for the policy of the desk, and lay it on the table."""

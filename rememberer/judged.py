@@ -7,9 +7,11 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Literal
 
 from rememberer.errors import NoSuchStep, SessionError, UnknownEpisode, UnknownSource
 from rememberer.events import Body, Compared, Labelled, LabelWithdrawn, Pinned, Quarantined, Undone
+from rememberer.labelling import Agreement, Queue, agreement, pairs_of_actions, pairs_of_episodes, steps
 from rememberer.labels import WHOLE, Said
 from rememberer.learning import Learner
 from rememberer.records import Change
@@ -17,6 +19,8 @@ from rememberer.values import EpisodeTrace
 
 PERSON = "person"
 """Who speaks where nobody has a name."""
+QUEUED = 200
+"""How much of what is to be labelled is handed out at once."""
 
 
 class Judged(ABC):
@@ -120,6 +124,17 @@ class Judged(ABC):
         with self._lock:
             labels = self._learner.labels
             return labels.undoable(by) is not None, labels.redoable(by) is not None
+
+    def to_label(self, by: str = PERSON, kind: Literal["steps", "actions", "episodes"] = "steps") -> Queue:
+        """What a person may label or compare next: see `rememberer.labelling`."""
+        queue = {"steps": steps, "actions": pairs_of_actions, "episodes": pairs_of_episodes}[kind]
+        with self._lock:
+            return queue(self._learner, by, QUEUED)
+
+    def agreement(self) -> Agreement:
+        """How far the people agree who labelled the same steps: see `rememberer.labelling`."""
+        with self._lock:
+            return agreement(self._learner)
 
     def pin(self, key: str, pinned: bool = True) -> None:
         """Keep an experience whatever the limits. Raises `UnknownExperience`."""

@@ -115,6 +115,16 @@ class Labels:
                 found[step] = mine[-1]
         return found
 
+    def ratings(self, episode: str, step: int) -> dict[str, float]:
+        """The reward in force of each person on a step."""
+        if step not in self._steps.get(episode, ()):
+            return {}
+        return {each.by: each.value for each in self._last((episode, step)) if isinstance(each, Labelled)}
+
+    def rated(self, episode: str) -> list[tuple[int, dict[str, float]]]:
+        """The steps of an episode of which something was said, each with its `ratings`."""
+        return [(step, self.ratings(episode, step)) for step in sorted(self._steps.get(episode, ()))]
+
     def history(self, episode: str, step: int) -> list[Said]:
         """All that was ever said of a step, in order, undone or not."""
         return list(self._of.get((episode, step), ()))

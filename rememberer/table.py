@@ -71,6 +71,22 @@ class Table:
         record = self._records.get(key)
         return ((record.cells.get(action) if record else None) or Cell()).explanation()
 
+    def margin(self, key: str, action: str) -> tuple[float, int]:
+        """How far Q(key, action) is from the best of the others there, 0 where none was tried; and its visits."""
+        record = self._records.get(key)
+        cells = record.cells if record else {}
+        known = {other: q for other, cell in cells.items() if (q := cell.q()) is not None}
+        q = known.pop(action, 0.0)
+        return abs(q - max(known.values(), default=0.0)), cells[action].visits() if action in cells else 0
+
+    def rivals(self) -> Iterator[tuple[str, tuple[str, str], float]]:
+        """Of each experience with several actions that were tried, key, the best two, and how far they are apart."""
+        for key, record in self._known(None):
+            if len(record.cells) > 1:
+                known = sorted((-q, action) for action, cell in record.cells.items() if (q := cell.q()) is not None)
+                if len(known) > 1:
+                    yield key, (known[0][1], known[1][1]), known[1][0] - known[0][0]
+
     def is_out(self, key: str) -> bool:
         """Whether a record left a full memory and was not met again, or is quarantined."""
         return key in self._records and self._records[key].is_out()

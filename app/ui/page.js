@@ -58,6 +58,7 @@ window.rememberer = (() => {
     ['r', 'give it again', () => press('#redo')],
     ['b', 'take the last step back', () => press('#back')],
     ['Esc', 'stop'],
+    ['1 to 5, s, u', 'under Label: reward, skip, undo'],
     ['?', 'this help', () => help()],
   ];
   const help = () => {
@@ -74,6 +75,13 @@ window.rememberer = (() => {
     else sheet.showModal();
   };
   const typing = target => target.closest('textarea, input:not([type=radio]):not([type=checkbox]), [contenteditable]');
+  // The keys of the Label tab: the number or letter that stands on the button in brackets.
+  const label = key => {
+    const buttons = [...document.querySelectorAll('#labelling .actions button')].filter(each => each.offsetParent);
+    const wanted = buttons.find(each => each.textContent.trim().endsWith(`(${key})`));
+    if (wanted && !wanted.disabled) wanted.click();
+  };
+  const labelling = () => document.querySelector('#labelling')?.offsetParent != null;
   const playing = () => document.querySelector('#stage')?.offsetParent != null;
 
   document.addEventListener('click', event => {
@@ -81,7 +89,9 @@ window.rememberer = (() => {
     if (event.target.closest('#help')) help();
   });
   document.addEventListener('keydown', event => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.repeat || !playing()) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.repeat) return;
+    if (labelling() && !typing(event.target)) label(event.key);
+    if (!playing()) return;
     const sheet = document.querySelector('#keys')?.open;
     if (event.key === 'Escape') return sheet || press('#stop');
     if (typing(event.target) || (sheet && event.key !== '?')) return;

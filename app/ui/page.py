@@ -8,6 +8,7 @@ import gradio as gr
 
 from app.desks import Desks
 from app.ui.episodes import EpisodesTab
+from app.ui.labelling import LabelTab
 from app.ui.memory import MemoryTab
 from app.ui.newtask import NewTaskTab
 from app.ui.play import EVENT, PlayTab
@@ -30,6 +31,8 @@ def page(desks: Desks) -> gr.Blocks:
                 new = NewTaskTab(desks, play, tabs, "play")
             with gr.Tab("Episodes", id="episodes") as episodes_tab:
                 episodes = EpisodesTab(desks, play, tabs, "play")
+            with gr.Tab("Label", id="label") as label_tab:
+                label = LabelTab(desks)
             with gr.Tab("Memory", id="memory") as memory_tab:
                 memory = MemoryTab(desks)
 
@@ -57,5 +60,6 @@ def page(desks: Desks) -> gr.Blocks:
         blocks.load(load, None, [*play.outputs, tabs, new.split, new.goal], **EVENT)
         gr.Timer(LOOK_SECONDS).tick(look, [play.shown], play.outputs, **EVENT)
         episodes_tab.select(episodes.show, episodes.inputs, episodes.outputs, **EVENT)
+        label_tab.select(label.show, label.inputs, label.outputs, **EVENT)
         memory_tab.select(memory.show, memory.inputs, memory.outputs, **EVENT)
     return blocks

@@ -1,4 +1,5 @@
-"""Records as HTML. Everything from outside goes through `esc`; nothing but this module, `chat` and `why` makes HTML."""
+"""Records as HTML. Everything from outside goes through `esc`; nothing but this module, `chat`, `why` and
+`items` makes HTML."""
 
 import re
 from collections.abc import Sequence
@@ -130,17 +131,17 @@ def candidates(view: View, picked: int) -> str:
     if not turn or (view.transcript and view.transcript.ended):
         before = BEFORE.get(view.status, "Start a task first.")
         said = "This task is over. Reward any of its steps, or start a new one." if turn else before
-        return _card("Next action", "", f'<p class="muted">{said}</p>')
+        return card("Next action", "", f'<p class="muted">{said}</p>')
     if not turn.waiting:
         said = "Thinking…" if view.busy else "Nothing is proposed. Type an action, or ask again."
-        return _card("Next action", f"step {turn.step}", f'<p class="muted">{said}</p>')
+        return card("Next action", f"step {turn.step}", f'<p class="muted">{said}</p>')
     proposal = turn.waiting
     rows = "".join(
         _candidate(each, view.card, place, place == picked) for place, each in enumerate(proposal.candidates)
     )
     note = f'<p class="note">{esc(proposal.note)}</p>' if proposal.note else ""
     body = f'<fieldset class="cands"><legend class="hidden">Candidate actions</legend>{rows}</fieldset>' if rows else ""
-    return _card("Next action", f"step {turn.step} · estimated value", body + note)
+    return card("Next action", f"step {turn.step} · estimated value", body + note)
 
 
 def pick(card: Card, place: int) -> str:
@@ -190,7 +191,7 @@ def _candidate(each: Candidate, card: Card, place: int, picked: bool) -> str:
 
 def proposed(proposal: Proposal) -> str:
     """The candidates of a proposal with the values that they had then."""
-    return table("".join(_valued(shown_label(each), each.value, each.visits) for each in proposal.candidates))
+    return table("".join(valued(shown_label(each), each.value, each.visits) for each in proposal.candidates))
 
 
 def memories(view: View) -> str:
@@ -199,7 +200,7 @@ def memories(view: View) -> str:
     turn = view.transcript.turn if view.transcript else None
     if not turn or not turn.waiting:
         known = "" if view.status in BEFORE else f"{view.memories:,} experiences"
-        return _card(title, known, "")
+        return card(title, known, "")
     if not any(each.recalled.used for each in view.recalled):
         empty = '<p class="muted" id="nothing-similar">No similar experience.</p>'
     else:
@@ -209,7 +210,7 @@ def memories(view: View) -> str:
         for place, each in enumerate(view.recalled)
         if each.known
     )
-    return _card(title, f"{len(view.recalled)} nearest of {view.memories:,}", empty + cards)
+    return card(title, f"{len(view.recalled)} nearest of {view.memories:,}", empty + cards)
 
 
 def _memory(recalled: Recalled, known: Experience, made_of: MadeOf, is_open: bool) -> str:
@@ -235,10 +236,10 @@ def _row(row: ActionValue, state: State) -> str:
     marks = f' <span class="tag bad">rejected {times(len(row.rejections))}</span>' if row.rejections else ""
     marks += f' <span class="tag">rewarded {", ".join(map(number, row.labels))}</span>' if row.labels else ""
     marks += "".join(f" {quote(each)}" for each in row.comments)
-    return _valued(name_of(row.action, state), value, row.visits, marks, "–")
+    return valued(name_of(row.action, state), value, row.visits, marks, "–")
 
 
-def _valued(name: str, value: float | None, visits: int, marks: str = "", unknown: str = "new") -> str:
+def valued(name: str, value: float | None, visits: int, marks: str = "", unknown: str = "new") -> str:
     """A row of a table of values; `marks` is HTML."""
     return (
         f'<tr><th scope="row">{esc(name)}{marks}</th><td class="value">{unknown if value is None else number(value)}'
@@ -286,7 +287,7 @@ def news(view: View, error: str = "") -> str:
         return wrong(error or view.error)
     if not view.news or not view.transcript:
         return ""
-    return f'<div class="news" role="status">{_told(view.news, view.transcript.started.learning)}</div>'
+    return happened(view.news, view.transcript.started.learning)
 
 
 def wrong(text: str) -> str:
@@ -318,6 +319,11 @@ def rule(learning: LearningSettings) -> str:
     return f"A value is {average} of {reach}{bootstrap}{fade}. Your reward {yours}."
 
 
+def happened(told: News, learning: LearningSettings) -> str:
+    """What a decision or a reward did: which values moved, and the rule by which they did."""
+    return f'<div class="news" role="status">{_told(told, learning)}</div>'
+
+
 def _told(told: News, learning: LearningSettings) -> str:
     if not told.changes:
         return f"{esc(told.text)}; no value moved."
@@ -344,7 +350,7 @@ def experience(known: Experience, made_of: MadeOf) -> str:
     rows = "".join(_row(row, known.state) for row in known.actions)
     unlisted = f'<p class="muted small">{known.unlisted} more tried, all seldomer</p>' if known.unlisted else ""
     history = " → ".join(known.history) or "the beginning"
-    return _card(
+    return card(
         known.state.task,
         f"{esc(known.key[:8])} · {times(known.visits)} visited · {age(known.updated)}",
         f'{outcome(known)}<pre class="world">{esc(known.state.observation.strip())}</pre>{table(rows)}{unlisted}'
@@ -358,7 +364,7 @@ def episode(trace: EpisodeTrace, transcript: Transcript) -> str:
     told = [began, trace.env, f"proposed by {trace.policy}" if trace.policy else "", trace.id[:8], trace.source]
     if transcript.started.forked:
         told.append("begun again from step {1} of {0:.8}".format(*transcript.started.forked))
-    return _card(trace.task, esc(" · ".join(each for each in told if each)), "")
+    return card(trace.task, esc(" · ".join(each for each in told if each)), "")
 
 
 def _made(key: str, made_of: MadeOf) -> str:
@@ -376,5 +382,6 @@ def _explained(row: ActionValue, lines: Sequence[str]) -> str:
     return f"<p>{code(row.action)} {number(row.q)}, the average of</p><ul>{items}</ul>"
 
 
-def _card(title: str, small: str, body: str) -> str:
+def card(title: str, small: str, body: str) -> str:
+    """A card with a title; `small` beside it and `body` are HTML."""
     return f'<section class="card"><h2>{esc(title)} <small>{small}</small></h2>{body}</section>'

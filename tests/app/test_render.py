@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.ui import chat, render
+from app.ui import chat, items, render
 from app.ui.why import why
 from app.view import News, Recollection, View
 from rememberer.events import Asked, Decided, EpisodeStarted, Event, Guided, Labelled, Observed, Proposed
+from rememberer.labelling import Agreement, Disagreement
 from rememberer.records import (
     ActionText,
     ActionValue,
@@ -44,7 +45,7 @@ OURS = {
         "legend",
         "li",
     ],
-    *["p", "pre", "q", "section", "small", "span", "summary", "table", "td", "th", "tr", "u", "ul"],
+    *["ol", "p", "pre", "q", "section", "small", "span", "summary", "table", "td", "th", "tr", "u", "ul"],
 }
 
 
@@ -146,6 +147,13 @@ def _everything(view: View) -> list[str]:
         why(view, 0),
         chat.replayed(transcript, view.labels, 1),
         render.episode(trace, transcript),
+        items.step(transcript, 1),
+        items.actions(known, known.actions[0].action, "other"),
+        items.episodes(transcript, transcript),
+        items.agreement(
+            Agreement(0.5, 1, (known.origin, "b"), (Disagreement("e", 1, ((known.origin, 1.0), ("b", -1.0))),)),
+            lambda episode: known.origin,
+        ),
         render.header(view),
         render.candidates(view, 0),
         render.memories(view),
