@@ -45,15 +45,9 @@ def export_pool(experiences: Iterable[Experience], path: Path) -> PoolExport:
 
     The file is replaced as a whole, in UTF-8. Raises `StoreError` when it cannot be written; then it is as it was.
     """
-    import yaml
-
-    dumper = getattr(yaml, "CDumper", yaml.Dumper)  # the safe one has no tuples, which the released code looks up
     known = list(experiences)
     records = {at: record for each in known if (at := _situation(each.state)) and (record := _record(each))}
-    entries = (
-        yaml.dump({at: {**record, "id": age}}, Dumper=dumper, allow_unicode=True, sort_keys=False)
-        for age, (at, record) in enumerate(records.items())
-    )
+    entries = (_entry({at: {**record, "id": age}}) for age, (at, record) in enumerate(records.items()))
     with complain(path.parent):
         write_durably(path, entries if records else ["{}\n"])
     actions = sum(len(record["action_dict"]) for record in records.values())
@@ -93,6 +87,19 @@ def _record(known: Experience) -> dict[str, Any] | None:
         "number": known.visits,
     }
     return {"action_dict": rows, "other_info": info}
+
+
+def _entry(record: dict[Situation, dict[str, Any]]) -> str:
+    import yaml
+
+    def dumped(as_it_is: bool) -> str:
+        # The safe dumper has no tuples, by which the released code looks things up.
+        dumper = getattr(yaml, "CDumper", yaml.Dumper)
+        return str(yaml.dump(record, Dumper=dumper, allow_unicode=as_it_is, sort_keys=False))
+
+    text = dumped(True)
+    # PyYAML takes these for line breaks wherever they are read, unless they are escaped.
+    return dumped(False) if any(each in text for each in "\x85\u2028\u2029") else text
 
 
 def _is_text(text: str) -> bool:
