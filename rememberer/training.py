@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import envs
 from rememberer.errors import UnknownExperience
-from rememberer.events import Compared, EpisodeStarted, Labelled
+from rememberer.events import Compared, EpisodeStarted, Event, Labelled
 from rememberer.forgetting import GONE
 from rememberer.labels import Labels
 from rememberer.memory import Memory
@@ -41,6 +41,8 @@ HOW_TO_GET_SOME: dict[Kind, str] = {
 }
 """What a person can do so that there are examples."""
 
+SINGLY = 8
+"""Episodes that are read one by one."""
 _MACHINES = ("", "auto", "confidence")
 """Who took a decision that is nobody's word (`Decision.by`)."""
 
@@ -48,19 +50,19 @@ _MACHINES = ("", "auto", "confidence")
 def examples(memory: Memory, kind: Kind) -> Iterator[Example]:
     """The examples of a kind, in the order of the episodes; those of comparisons last.
 
-    Nothing is read before the first is asked for, and then an episode at a time. Writes nothing. Raises `StoreError`.
+    Nothing is read before the first is asked for, and for the first ones little. Writes nothing. Raises `StoreError`.
     """
     memory.refresh()
     void = set(memory.quarantined())
-    for trace in memory.episodes():
-        if not trace.void and _may_tell(memory, trace, kind):
-            steps = [each for each in _steps(memory, trace) if each[0].state.key not in void]
-            if kind == "dpo":
-                yield from _preferences(memory, steps)
-            elif kind == "kto":
-                yield from _verdicts(memory, trace.id, steps)
-            else:
-                yield from _whole(memory, trace, steps)
+    telling = [each for each in memory.episodes() if not each.void and _may_tell(memory, each, kind)]
+    for trace, events in _read(memory, telling):
+        steps = [each for each in _steps(trace, events) if each[0].state.key not in void]
+        if kind == "dpo":
+            yield from _preferences(memory, steps)
+        elif kind == "kto":
+            yield from _verdicts(memory, trace.id, steps)
+        else:
+            yield from _whole(memory, trace, steps)
     if kind == "dpo":
         yield from _comparisons(memory)
 
@@ -87,9 +89,21 @@ def _may_tell(memory: Memory, trace: EpisodeTrace, kind: Kind) -> bool:
     return bool(said or trace.rejections)
 
 
-def _steps(memory: Memory, trace: EpisodeTrace) -> Iterator[tuple[Turn, Situation]]:
+def _read(memory: Memory, traces: Sequence[EpisodeTrace]) -> Iterator[tuple[EpisodeTrace, list[Event]]]:
+    """Episodes with their events: some one by one, for whoever wants a few; then the log once, as that is quicker."""
+    for trace in traces[:SINGLY]:
+        yield trace, memory.store.events(memory.user, episode=trace.id)
+    if left := traces[SINGLY:]:
+        found: dict[str, list[Event]] = {each.id: [] for each in left}
+        for event in memory.store.events(memory.user):
+            if event.episode in found:
+                found[event.episode].append(event)
+        for trace in left:
+            yield trace, found.pop(trace.id)
+
+
+def _steps(trace: EpisodeTrace, events: Sequence[Event]) -> Iterator[tuple[Turn, Situation]]:
     """The turns of an episode whose texts are there, and what a policy was told in each when it first proposed."""
-    events = memory.store.events(memory.user, episode=trace.id)
     # An imported log may reward an episode before it begins.
     transcript = Transcript(dropwhile(lambda event: not isinstance(event.body, EpisodeStarted), events))
     grammar = _grammar(trace.env)

@@ -19,7 +19,7 @@ from rememberer.records import ActionText, Decision, LearningSettings, State
 from rememberer.reply import VALUES, parse, resolve, schema
 from rememberer.session import Session
 from rememberer.store import InMemoryStore
-from rememberer.training import HOW_TO_GET_SOME, Kind, completion, examples
+from rememberer.training import HOW_TO_GET_SOME, SINGLY, Kind, completion, examples
 from rememberer.values import EpisodeTrace
 from tests.rememberer.fakes import FakeModel
 from tests.rememberer.logs import Log, logs, patient
@@ -268,6 +268,18 @@ def test_nothing_is_read_until_it_is_asked_for_and_then_no_more_than_needed() ->
     assert read == []
     next(found)
     assert [each for each in read if each is not None] == [memory.episodes()[0].id]
+
+
+def test_many_episodes_are_told_in_their_order(memory: Memory) -> None:
+    log = Log()
+    for number in range(3 * SINGLY):
+        log.start(f"e{number}", f"page {number}")
+        log.step(f"e{number}", "go", 0.0, "end")
+    for number in reversed(range(3 * SINGLY)):
+        log.end(f"e{number}")
+    memory.store.append(log.events)
+    found = [_place(each["messages"][:2]) for each in examples(memory, "episodes")]
+    assert found == [f"page {number}" for number in range(3 * SINGLY)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
