@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -15,8 +15,19 @@ from app.terminal import counted, say
 from app.ui.render import outcome_words
 from rememberer.errors import UnknownExperience
 from rememberer.memory import Memory
+from rememberer.training import HOW_TO_GET_SOME, Kind, examples
 from rememberer.view import is_right
-from storage import LanceStore, PoolImport, export_log, import_log, import_pool, is_log
+from storage import (
+    LanceStore,
+    PoolImport,
+    export_examples,
+    export_log,
+    export_pool,
+    export_table,
+    import_log,
+    import_pool,
+    is_log,
+)
 from storage.schema import STORE_VERSION
 
 memory = typer.Typer(
@@ -89,12 +100,34 @@ def show(
             say(*action_lines(row, explained(known, one.key, row.action)))
 
 
+Learnt = Literal["parquet", "yaml", Kind]
+Format = Literal["log", Learnt]
+_BY_SUFFIX: dict[str, Format] = {".parquet": "parquet", ".yaml": "yaml", ".yml": "yaml"}
+
+
 @memory.command(epilog="Example: rememberer memory export my-memory.jsonl")
-def export(file: Annotated[Path, typer.Argument(help="File to write.")], home: Home = None, user: User = None) -> None:
-    """Write the whole memory to a file."""
+def export(
+    file: Annotated[Path, typer.Argument(help="File to write.")],
+    form: Annotated[
+        Format | None,
+        typer.Option(
+            "--as",
+            help="log: everything, for `import`. parquet: a table. yaml: a pool of the paper's code. dpo, kto, "
+            "episodes: examples to train a model with. If not given: by the name of the file, or log.",
+        ),
+    ] = None,
+    home: Home = None,
+    user: User = None,
+) -> None:
+    """Write the memory to a file: to be carried along, looked into, or trained with."""
     settings = load_settings(home=home, user=user)
+    form = form or _BY_SUFFIX.get(file.suffix.lower(), "log")
     with _store(settings) as store:
-        say(f"{export_log(store, settings.user, file)} events written to {file}")
+        if form == "log":
+            told, none = f"{export_log(store, settings.user, file)} events", ""
+        else:
+            told, none = _exported(_memory(store, settings), form, file)
+    say(f"{told} written to {file}" + (f". {none}" if none else ""))
 
 
 @memory.command("import", epilog="Example: rememberer memory import my-memory.jsonl --user anna")
@@ -136,6 +169,20 @@ def _memory(store: LanceStore, settings: Settings, user: str = "") -> Memory:
     from app.opening import open_encoder, open_memory
 
     return open_memory(store, settings, user or settings.user, open_encoder(settings))
+
+
+def _exported(known: Memory, form: Learnt, file: Path) -> tuple[str, str]:
+    """What was written, and, when that is nothing, what would make some."""
+    if form == "parquet":
+        count = export_table(known.experiences(), file)
+        return counted(count, "row"), "" if count else "Nothing is remembered yet: take a step of a task."
+    if form == "yaml":
+        pool = export_pool(known.experiences(), file)
+        aside = f" ({pool.left_out} left out, which a pool cannot hold)" if pool.left_out else ""
+        told = f"{counted(pool.experiences, 'experience')} with {counted(pool.actions, 'action')}{aside}"
+        return told, "" if pool.experiences else "A pool holds what was done in WebShop or wikiHow: take a step there."
+    count = export_examples(examples(known, form), file)
+    return counted(count, "example"), "" if count else HOW_TO_GET_SOME[form]
 
 
 def _told(pool: PoolImport) -> str:

@@ -7,9 +7,10 @@ on opening a version that did not reach the disk is set aside: it was never ackn
 
 import logging
 import os
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from rememberer.errors import StoreError
 
@@ -56,18 +57,25 @@ class Syncer:
         return sum(path.endswith(".manifest") for path in here), sum(sizes.values())
 
 
-def write_durably(path: Path, lines: Iterable[str]) -> None:
-    """Write a text file so that it is there wholly or not at all, power cut or not. Lines bring their line end."""
+@contextmanager
+def durably(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, which is at `path` at the end of the block wholly, or not at all, power cut or not."""
     part = path.with_name(path.name + ".part")
     try:
-        with part.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(lines)
+        with part.open("wb") as file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
     _sync(path.parent)
+
+
+def write_durably(path: Path, lines: Iterable[str]) -> None:
+    """Write a text file like that. Lines bring their line end."""
+    with durably(path) as file:
+        file.writelines(line.encode("utf-8") for line in lines)
 
 
 def mend(folder: Path, readable: Callable[[], bool], aside: Path) -> None:

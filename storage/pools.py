@@ -26,11 +26,11 @@ from storage.schema import to_json
 if TYPE_CHECKING:
     from yaml import Node
 
-_TASK = "Instruction:"
+TASK = "Instruction:"
 """Stands before every task of WebShop in a pool."""
-_UNREADABLE = "NOTHINGG"
+UNREADABLE = "NOTHINGG"
 """What the released code does when it cannot read a reply."""
-_MOST = 1e9
+MOST = 1e9
 """Bound of values and counts, as of `records.Amount`."""
 _WANTED = "A pool of the paper's code or a file that `rememberer memory export` wrote can be imported."
 
@@ -64,6 +64,23 @@ def import_pool(store: Store, user: str, path: Path) -> PoolImport:
     return replace(
         pool.told, experiences=len(bodies), actions=sum(len(body.actions) for body in bodies), known=len(known)
     )
+
+
+def state_of(observation: str, task: str, last: str) -> State | None:
+    """The state that a situation of a pool is; None for what is neither a page of WebShop nor a screen of wikiHow."""
+    if task.startswith(TASK):
+        clickables = [name.strip().lower() for name in last.split("\n") if name.strip()]
+        return State.of("webshop", task.removeprefix(TASK).strip(), read_page(observation, clickables))
+    if observation.strip() and not observation.lstrip().startswith("<"):
+        return None
+    return State.of("wikihow", task.strip(), envs.Observation(observation, kind_of(last)))
+
+
+def spelled(action: str, state: State) -> str:
+    """An action of a pool as the world spells it, where the world lists it."""
+    available = [envs.Action(each.text, each.label, each.kind, each.typed) for each in state.actions]
+    meant = envs.matches(available, action)
+    return meant.text if meant and not meant.typed else action
 
 
 def _event(user: str, body: Imported) -> Event:
@@ -113,25 +130,20 @@ class _Pool:
         if len(parts) != 3:
             self._read.refuse(key, f"there are {len(parts)} parts", what)
         observation, task, last = parts
-        if task.startswith(_TASK):
-            clickables = [name.strip().lower() for name in last.split("\n") if name.strip()]
-            return State.of("webshop", task.removeprefix(_TASK).strip(), read_page(observation, clickables))
-        if observation.strip() and not observation.lstrip().startswith("<"):
+        state = state_of(observation, task, last)
+        if state is None:
             begins = repr(observation.strip()[:60])
             self._read.refuse(key, f"there is {begins}", "a page of WebShop or a screen of wikiHow")
-        return State.of("wikihow", task.strip(), envs.Observation(observation, kind_of(last)))
+        return state
 
     def _actions(self, node: "Node", state: State) -> list[ImportedAction]:
         """One row an action, spelled as the world does where the world lists it."""
-        available = [envs.Action(each.text, each.label, each.kind, each.typed) for each in state.actions]
         found: dict[str, ImportedAction] = {}
         for key, value in self._read.pairs(node, "a table of actions"):
             known = {"qvalue": True, "reward": False, "number": False}
             row = self._read.fields(value, known, "the values of an action")
             text, reason = self._action(key)
-            meant = envs.matches(available, text)
-            if meant and not meant.typed:
-                text = meant.text
+            text = spelled(text, state)
             new = ImportedAction(
                 action=text,
                 q=self._number(row, "qvalue"),
@@ -156,7 +168,7 @@ class _Pool:
             self._read.refuse(node, f"there are {len(parts)} parts", what)
         texts = ["" if self._read.is_null(each) else self._read.text(each, what).strip() for each in parts]
         text, reason = (*texts, "")[:2]
-        return ("" if text == _UNREADABLE else text), reason
+        return ("" if text == UNREADABLE else text), reason
 
     def _history(self, node: "Node") -> Iterator[str]:
         for each in self._read.items(node, "a list of actions"):
@@ -165,10 +177,10 @@ class _Pool:
                 yield text
 
     def _number(self, fields: dict[str, "Node"], name: str) -> float:
-        return self._read.number(fields[name], name, -_MOST, _MOST) if name in fields else 0.0
+        return self._read.number(fields[name], name, -MOST, MOST) if name in fields else 0.0
 
     def _count(self, fields: dict[str, "Node"]) -> int:
-        return self._read.count(fields["number"], "number", int(_MOST)) if "number" in fields else 1
+        return self._read.count(fields["number"], "number", int(MOST)) if "number" in fields else 1
 
 
 def _merged(one: ImportedAction, other: ImportedAction) -> ImportedAction:
@@ -180,7 +192,7 @@ def _merged(one: ImportedAction, other: ImportedAction) -> ImportedAction:
     return ImportedAction(
         action=one.action,
         q=mean(one.q, other.q),
-        visits=min(visits, int(_MOST)),
+        visits=min(visits, int(MOST)),
         mean_reward=mean(one.mean_reward, other.mean_reward),
         reason=other.reason or one.reason,
     )
