@@ -12,13 +12,11 @@ from math import nan
 from typing import TYPE_CHECKING
 
 from rememberer.events import Compared
+from rememberer.records import MACHINES
 from rememberer.values import EpisodeTrace, Transition
 
 if TYPE_CHECKING:
     from rememberer.learning import Learner
-
-UNATTENDED = ("auto", "confidence")
-"""Who decides where no person does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ def steps(learner: "Learner", by: str, limit: int) -> Queue:
         (episode, each, by in learner.labels.ratings(episode.id, each.step))
         for episode in _counting(learner)
         for each in episode.transitions
-        if each.by in UNATTENDED
+        if each.by in MACHINES
     ]
     left = [_step(learner, episode, each) for episode, each, is_done in unwatched if not is_done]
     first = nsmallest(limit, reversed(left), key=lambda each: (each.margin, each.visits))

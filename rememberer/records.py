@@ -150,6 +150,8 @@ DecisionKind = Literal["approve", "choose", "override", "reject", "stop"]
 
 FORK = "fork"
 """Who decided a step that was done again because an episode was forked."""
+MACHINES = ("auto", "confidence")
+"""Who decides where no person does."""
 
 
 class Decision(Record):

@@ -24,7 +24,7 @@ from rememberer.labels import Labels
 from rememberer.memory import Memory
 from rememberer.policy import Situation
 from rememberer.prompt import LAST, Message, messages
-from rememberer.records import ActionText, State
+from rememberer.records import FORK, MACHINES, ActionText, State
 from rememberer.reply import VALUES, parse, resolve
 from rememberer.searches import argument
 from rememberer.transcript import Transcript, Turn
@@ -43,7 +43,7 @@ HOW_TO_GET_SOME: dict[Kind, str] = {
 
 SINGLY = 8
 """Episodes that are read one by one."""
-_MACHINES = ("", "auto", "confidence")
+_MACHINES = ("", FORK, *MACHINES)
 """Who took a decision that is nobody's word (`Decision.by`)."""
 
 
