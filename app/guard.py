@@ -1,10 +1,18 @@
 """What the server refuses before the page sees it, and the headers that it sends with everything."""
 
+import logging
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse
+from starlette.requests import HTTPConnection
+from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
+
+from app.login import LOGIN, LOGOUT, Logins
+from app.users import UsersError
+
+log = logging.getLogger(__name__)
 
 # Gradio writes scripts and styles into the page and compiles templates. Nothing may come from elsewhere or go there.
 POLICY = "; ".join(
@@ -59,3 +67,55 @@ class Guard:
             await send(message)
 
         await self._app(scope, receive, send_guarded)
+
+
+class Door:
+    """ASGI middleware: nobody comes in, to whatever address, whom `logins` does not know; it answers /login itself.
+
+    Who is logged out or removed meanwhile hears no more, also of what was already on its way.
+    """
+
+    def __init__(self, app: ASGIApp, logins: Logins) -> None:
+        self._app = app
+        self._logins = logins
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] != "http":
+            await WebSocketClose()(scope, receive, send)  # the page has none
+        else:
+            try:
+                answer = self._answer(scope, send)
+            except UsersError as problem:
+                log.error("%s", problem)
+                answer = PlainTextResponse("Nobody can log in: the list of users cannot be read.", 503), send
+            app, send = answer
+            await app(scope, receive, send)
+
+    def _answer(self, scope: Scope, send: Send) -> tuple[ASGIApp, Send]:
+        """Who answers, and what they answer through."""
+        connection = HTTPConnection(scope)
+        user = self._logins.user_of(connection)
+        if scope["path"] in (LOGIN, LOGOUT):
+            return self._logins.routes, send
+        if user is None:
+            if scope["method"] in ("GET", "HEAD") and "text/html" in connection.headers.get("accept", ""):
+                return RedirectResponse(LOGIN, 303), send
+            return PlainTextResponse("Log in first.", 401), send
+        over = False
+
+        async def send_while_in(message: Message) -> None:
+            nonlocal over
+            if over:
+                return
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                if headers.get("content-type", "").startswith("text/html"):
+                    # Going back in the browser must not show the page of somebody who has logged out.
+                    headers.setdefault("cache-control", "no-store")
+            elif message.get("more_body") and self._logins.user_of(connection) != user:
+                message, over = {"type": "http.response.body"}, True
+            await send(message)
+
+        return self._app, send_while_in
