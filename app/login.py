@@ -10,10 +10,11 @@ from itsdangerous import BadSignature, URLSafeTimedSerializer
 from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
+from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
-from starlette.routing import Route, Router
+from starlette.routing import Route
 
 from app.login_page import login_page
 from app.users import GUEST, LONGEST_NAME, Users, folded
@@ -41,8 +42,8 @@ class Logins:
         self._unasked = unasked
         self._limiter = MovingWindowRateLimiter(MemoryStorage())
         self._one = asyncio.Lock()
-        self.routes = Router(
-            [
+        self.routes = Starlette(
+            routes=[
                 Route(LOGIN, self._show, methods=["GET"]),
                 Route(LOGIN, self._log_in, methods=["POST"]),
                 Route(LOGOUT, self._log_out, methods=["POST"]),

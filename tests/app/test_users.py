@@ -102,9 +102,7 @@ def test_a_broken_list_lets_nobody_in(users: Users, tmp_path: Path, broken: str)
     assert file.read_text() == broken
 
 
-@pytest.mark.parametrize(
-    "name", ["", "  ", "a" * 65, "a\nb", "a\0", "\u200b", "\ud800", "shared", "GUEST", " Shared "]
-)
+@pytest.mark.parametrize("name", ["", "  ", "a" * 65, "a\nb", "a\0", "\u200b", "\ud800", "shared", "GUEST", " Shared "])
 def test_names_that_nobody_can_have(users: Users, name: str) -> None:
     with pytest.raises(UsersError):
         users.add(name, PASSWORD)
