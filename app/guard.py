@@ -5,12 +5,16 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
-from starlette.responses import PlainTextResponse, RedirectResponse
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
 from app.login import LOGIN, LOGOUT, Logins
-from app.users import UsersError
+from app.users import GUEST, LOOK_ONLY, UsersError
+
+READING = ("GET", "HEAD")
+GUESTS_POST = ("/gradio_api/queue/join", "/gradio_api/run/", "/gradio_api/cancel", "/gradio_api/reset")
+"""How a window asks for what it shows. Gradio takes files as well, from whoever sends some."""
 
 log = logging.getLogger(__name__)
 
@@ -53,11 +57,7 @@ class Guard:
             return
         headers = Headers(scope=scope)
         origin = headers.get("origin")
-        if (
-            scope["method"] not in ("GET", "HEAD", "OPTIONS")
-            and origin
-            and urlsplit(origin).netloc != headers.get("host")
-        ):
+        if scope["method"] not in (*READING, "OPTIONS") and origin and urlsplit(origin).netloc != headers.get("host"):
             await PlainTextResponse("Refused: this request comes from another site.", 403)(scope, receive, send)
             return
 
@@ -100,9 +100,11 @@ class Door:
         if scope["path"] in (LOGIN, LOGOUT):
             return self._logins.routes, send
         if user is None:
-            if scope["method"] in ("GET", "HEAD") and "text/html" in connection.headers.get("accept", ""):
+            if scope["method"] in READING and "text/html" in connection.headers.get("accept", ""):
                 return RedirectResponse(LOGIN, 303), send
-            return PlainTextResponse("Log in first.", 401), send
+            return _refusal(401, "You are logged out. Load the page again to log in."), send
+        if user == GUEST and scope["method"] not in READING and not scope["path"].startswith(GUESTS_POST):
+            return _refusal(403, LOOK_ONLY), send
         over = False
 
         async def send_while_in(message: Message) -> None:
@@ -119,3 +121,8 @@ class Door:
             await send(message)
 
         return self._app, send_while_in
+
+
+def _refusal(status: int, why: str) -> ASGIApp:
+    """As Gradio tells of errors: a window that is still open shows it."""
+    return JSONResponse({"detail": why}, status)

@@ -5,6 +5,7 @@ from typing import Any, NoReturn, cast
 
 import envs
 from app.desk import Desk
+from app.users import LOOK_ONLY
 from rememberer.errors import RemembererError
 from rememberer.session import Session
 from rememberer.store import Store
@@ -19,7 +20,7 @@ class LookOnly(RemembererError):
 
 
 def _refuse(*_: object, **__: object) -> NoReturn:
-    raise LookOnly("Guests can look, not change. Log in to teach.")
+    raise LookOnly(LOOK_ONLY)
 
 
 class _Glass:

@@ -41,7 +41,7 @@ def login_page(name: str, error: str, guests: bool) -> str:
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Log in · Rememberer</title><link rel="icon" href="data:,"><style>{_STYLE}</style></head>
 <body><main><h1><span aria-hidden="true"></span>Rememberer</h1>
-<p>Everybody has a memory of their own. Whose is yours?</p>{wrong}
+<p>Everybody here has a memory of their own.</p>{wrong}
 <form method="post" action="/login">
 <label>Name<input name="name" value="{esc(name)}" autocomplete="username" autocapitalize="none" spellcheck="false"
  maxlength="64" required{on_name}></label>

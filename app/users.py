@@ -23,6 +23,7 @@ SHARED = "shared"
 """Whose memory guests look at."""
 GUEST = "guest"
 """What a guest is called; nobody else can be called that, or `SHARED`."""
+LOOK_ONLY = "Guests can look, not change. Log in to teach."
 LONGEST_NAME = 64
 SHORTEST_PASSWORD = 8
 

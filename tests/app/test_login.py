@@ -6,6 +6,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,12 @@ class House:
         self.store = InMemoryStore()
         self.desks = Desks(load_settings(home=home, data=OFFICIAL, **settings), self.store, WordEncoder())
         self.users = Users(home)
-        self.app = asyncio.run(self._whole()) if whole else self._small()
+        if whole:
+            # In a thread of its own: the browser of other tests has a loop running in this one.
+            with ThreadPoolExecutor(1) as thread:
+                self.app = thread.submit(asyncio.run, self._whole()).result()
+        else:
+            self.app = self._small()
 
     async def _whole(self) -> FastAPI:
         # Gradio makes event loops that it never closes where none is running.
@@ -412,6 +418,18 @@ def test_a_guest_changes_nothing_whatever_they_do(house: Callable[..., House]) -
     desk.close()
     assert shop.store.events("shared") == before
     assert len(memory) == 2
+
+
+def test_a_guest_sends_no_files(house: Callable[..., House]) -> None:
+    shop = house("anna", guests=True, whole=True)
+    browser = shop.browser()
+    browser.post("/login", data={"guest": "1"})
+    assert browser.get("/gradio_api/user").json() == GUEST
+    for address in ("upload", "upload/", "process_recording", "component_server", "vibe-edit"):
+        refused = browser.post(f"/gradio_api/{address}", files={"files": b"much"})
+        assert refused.status_code == 403
+        assert refused.json()["detail"].startswith("Guests can look")
+    assert browser.post("/logout").headers["location"] == "/login"
 
 
 # Sharing

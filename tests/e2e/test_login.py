@@ -65,6 +65,36 @@ def test_who_is_removed_sees_no_more(house: Callable[..., House], visit: Callabl
     expect(page).to_have_url(f"{shop.url}login")
 
 
+def test_a_guest_looks_and_is_told_so(
+    house: Callable[..., House], visit: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REMEMBERER_GUESTS", "true")
+    shop = house()
+    # Whoever is asked for is taught by somebody without a login, as on the command line.
+    teacher = visit(shop, "shared")
+    acts.start_task(teacher, own="a red scarf to share")
+    acts.approve(teacher)
+    acts.waiting(teacher, 2)
+    teacher.close()
+    Users(shop.home).add("anna", PASSWORD)
+    events = len(shop.memory("shared").store.events("shared"))
+    guest = visit(shop)
+    guest.get_by_role("button", name="Look around as a guest").click()
+    acts.waiting(guest, 2)
+    expect(guest.locator("#chat")).to_contain_text("a red scarf to share")
+    acts.approve(guest)
+    expect(guest.get_by_role("alert")).to_have_text("Guests can look, not change. Log in to teach.")
+    guest.get_by_role("tab", name="Memory").click()
+    guest.locator("#experiences [role=gridcell]").first.click()
+    guest.get_by_role("button", name="Delete", exact=True).click()
+    guest.get_by_role("button", name="Delete for good").click()
+    expect(guest.locator("#experience")).to_contain_text("Guests can look")
+    guest.get_by_role("button", name="Log in").click()
+    _log_in(guest, "anna")
+    assert len(shop.memory("shared").store.events("shared")) == events
+    assert len(shop.memory("shared")) == 1
+
+
 @pytest.mark.parametrize("width", [1440, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_login_page_fits_the_screen(
