@@ -17,6 +17,7 @@ from app.memory_cli import memory
 from app.options import Home, User
 from app.settings import load_settings
 from app.terminal import HungUp, complain, say
+from app.user_cli import user as users
 from rememberer.errors import RemembererError
 
 cli = typer.Typer(
@@ -27,6 +28,7 @@ cli = typer.Typer(
 )
 memory.add_typer(history)
 cli.add_typer(memory, name="memory")
+cli.add_typer(users, name="user")
 
 ROUNDS = 3
 """How often the doctor mends and looks again: where the log was out of order, the rest can be judged only after."""
@@ -59,6 +61,8 @@ def start(
 def serve(
     host: Annotated[str | None, typer.Option(help="Address to serve on; 127.0.0.1 if not given.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to serve on; 7860 if not given, 0 takes a free one.")] = None,
+    share: Annotated[bool | None, typer.Option("--share", help="Get a link to the page that works anywhere.")] = None,
+    guests: Annotated[bool | None, typer.Option("--guests", help="Let guests look at the memory of `shared`.")] = None,
     home: Home = None,
     user: User = None,
     data: Data = None,
@@ -69,7 +73,7 @@ def serve(
     """Serve the page (what happens without a command)."""
     from app.serve import serve as serve_page
 
-    given = {"host": host, "port": port, "home": home, "user": user, "data": data}
+    given = {"host": host, "port": port, "share": share, "guests": guests, "home": home, "user": user, "data": data}
     serve_page(load_settings(**given, model=model, base_url=base_url, local_model=local_model))
 
 

@@ -31,6 +31,8 @@ class Desk(Work):
     def __init__(self, user: str, opened: Opened, policy: str, settings: Settings) -> None:
         """Open the memory by calling `opened`, in a thread: a large one takes a while. See `open`."""
         super().__init__(user)
+        self.leave = ""
+        """See `View.leave`."""
         self._opened = opened
         self._memory: Memory | None = None
         self.policies: Mapping[str, Policy] = {}
@@ -69,6 +71,7 @@ class Desk(Work):
             return View(
                 version=self._version,
                 user=self.user,
+                leave=self.leave,
                 status=self._status,
                 transcript=transcript,
                 labels=memory.said(transcript.episode) if memory and transcript else {},

@@ -6,9 +6,11 @@ from functools import lru_cache
 
 import envs
 from app.desk import Desk
+from app.guest_desk import GuestDesk, behind_glass
 from app.opening import open_memory
 from app.policies import Policies
 from app.settings import Settings
+from app.users import GUEST, SHARED, Users
 from rememberer.embedding import Encoder
 from rememberer.memory import Memory
 from rememberer.policy import Policy
@@ -21,6 +23,7 @@ class Desks:
     def __init__(self, settings: Settings, store: Store, encoder: Encoder) -> None:
         """Raises what `Policies` raises."""
         self.settings = settings
+        self.users = Users(settings.home)
         self._policies = Policies(settings)
         self._store = store
         self._encoder = encoder
@@ -28,14 +31,19 @@ class Desks:
         self._desks: dict[str, Desk] = {}
 
     def of(self, user: str) -> Desk:
-        """The desk of a user. Returns at once; their memory may still be being opened."""
+        """The desk of a user, or of guests. Returns at once; their memory may still be being opened."""
+        is_guest = user == GUEST and self.settings.guests
         with self._lock:
             if user not in self._desks:
-                self._desks[user] = Desk(user, lambda: self._open(user), self._policies.default, self.settings)
-            return self._desks[user]
+                kind = GuestDesk if is_guest else Desk
+                of, store = (SHARED, behind_glass(self._store)) if is_guest else (user, self._store)
+                self._desks[user] = kind(of, lambda: self._open(of, store), self._policies.default, self.settings)
+            desk = self._desks[user]
+        desk.leave = "" if self.users.is_open else "Log in" if is_guest else "Log out"
+        return desk
 
-    def _open(self, user: str) -> tuple[Memory, Mapping[str, Policy]]:
-        memory = open_memory(self._store, self.settings, user, self._encoder)
+    def _open(self, user: str, store: Store) -> tuple[Memory, Mapping[str, Policy]]:
+        memory = open_memory(store, self.settings, user, self._encoder)
         return memory, self._policies.of(memory.encoder)
 
     def tasks(self, env: str) -> Sequence[envs.Task]:

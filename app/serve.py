@@ -3,6 +3,7 @@
 import importlib
 import logging
 import os
+import secrets
 import socket
 import threading
 from collections.abc import Callable
@@ -10,15 +11,19 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from app.settings import Settings
+from app.users import Users
 from rememberer.embedding import Encoder
 from rememberer.errors import RemembererError
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI, Request
+    from fastapi import FastAPI
+    from starlette.requests import HTTPConnection
 
     from app.desks import Desks
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+TUNNELS = "*.gradio.live"
+"""What shared links are called."""
 
 log = logging.getLogger(__name__)
 
@@ -30,8 +35,15 @@ class CannotServe(RemembererError):
 def serve(settings: Settings) -> None:
     """Serve the page until interrupted; prints its address. Opens the store.
 
-    Raises `CannotServe` for an address that cannot be had, `StoreError` when the memory cannot be opened.
+    Raises `CannotServe` for an address that cannot be had, and for a page that is shared without anybody who can log
+    in; `StoreError` when the memory cannot be opened.
     """
+    if (settings.share or settings.guests) and not Users(settings.home).all():
+        what = "be shared" if settings.share else "let guests in"
+        raise CannotServe(
+            f"The page cannot {what} before there is somebody who can log in: without users, whoever comes may change "
+            "everything. Add one: rememberer user add NAME"
+        )
     listening = _listen(settings.host, settings.port)
     # Nothing calls home. Set before Gradio and the hub's client are imported, which read them then.
     os.environ.update(GRADIO_ANALYTICS_ENABLED="False", HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1")
@@ -44,12 +56,15 @@ def serve(settings: Settings) -> None:
     encoder = open_encoder(settings)
     desks = Desks(settings, store, encoder)
     try:
-        desks.of(settings.user)  # begins to open their memory
+        if desks.users.is_open:
+            desks.of(settings.user)  # begins to open their memory
         app = build(desks, lambda request: settings.user)
         threading.Thread(target=_warm_up, args=(desks, encoder), name="warm-up", daemon=True).start()
         host, port = listening.getsockname()[:2]
         shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
         print(f"Rememberer is at http://{shown}:{port} (Ctrl+C stops it; nothing is lost)", flush=True)
+        if settings.share:
+            threading.Thread(target=_share, args=(shown, port), name="share", daemon=True).start()
         config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2)
         uvicorn.Server(config).run(sockets=[listening])
     finally:
@@ -57,13 +72,17 @@ def serve(settings: Settings) -> None:
         store.close()
 
 
-def build(desks: "Desks", user_of: "Callable[[Request], str | None]") -> "FastAPI":
-    """The web application: the page, behind its guards. `user_of` says whose memory a request is about."""
+def build(desks: "Desks", user_of: "Callable[[HTTPConnection], str | None]") -> "FastAPI":
+    """The web application: the page, behind its guards.
+
+    `user_of` says whose memory a request is about where nobody logs in.
+    """
     import gradio as gr
     from fastapi import FastAPI
     from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-    from app.guard import Guard
+    from app.guard import Door, Guard
+    from app.login import Logins
     from app.ui.page import HERE, page
     from app.ui.theme import theme
 
@@ -71,10 +90,12 @@ def build(desks: "Desks", user_of: "Callable[[Request], str | None]") -> "FastAP
         # Where it is installed Gradio imports it in every event, and two that do so at once get half of it.
         importlib.import_module("matplotlib")
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    host = desks.settings.host
-    if host in LOOPBACK:
+    logins = Logins(desks.users, user_of, guests=desks.settings.guests)
+    app.add_middleware(Door, logins=logins)
+    if desks.settings.host in LOOPBACK:
         # Another site's name that was pointed at this machine must not reach the memory of whoever sits here.
-        app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK, "[::1]"])
+        tunnels = [TUNNELS] if desks.settings.share else []
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK, "[::1]", *tunnels])
     app.add_middleware(Guard)
     blocks = page(desks)
     blocks.queue(default_concurrency_limit=None, max_size=200)
@@ -82,7 +103,7 @@ def build(desks: "Desks", user_of: "Callable[[Request], str | None]") -> "FastAP
         app,
         blocks,
         path="/",
-        auth_dependency=user_of,
+        auth_dependency=logins.user_of,
         theme=theme(),
         css_paths=[HERE / "style.css"],
         head=f"<script>{(HERE / 'page.js').read_text('utf-8')}</script>",
@@ -105,6 +126,19 @@ def _listen(host: str, port: int) -> socket.socket:
             f"The page cannot be served at {host}, port {port} ({problem.strerror or problem}). Is it running already? "
             "Another port: rememberer serve --port 7861"
         ) from None
+
+
+def _share(host: str, port: int) -> None:
+    """Print a link to the page that works from anywhere, or why there is none."""
+    from gradio import networking
+
+    try:
+        link = networking.setup_tunnel(host, port, secrets.token_urlsafe(32), None, None)
+    except Exception as problem:
+        why = " ".join(str(problem).split())
+        print(f"There is no link from elsewhere ({why}); the page goes on here.", flush=True)
+    else:
+        print(f"From anywhere: {link} (who has the link must log in, too)", flush=True)
 
 
 def _warm_up(desks: "Desks", encoder: Encoder) -> None:

@@ -51,6 +51,12 @@ class Settings(BaseSettings):
     user: str = Field(default="me", min_length=1, description="Whose memory it is where nobody logs in.")
     host: str = Field(default="127.0.0.1", min_length=1, description="Address that the page is served on.")
     port: int = Field(default=7860, ge=0, le=65535, description="Port that the page is served on; 0 takes a free one.")
+    share: bool = Field(
+        default=False, description="Whether to ask Gradio's servers for a link to the page from anywhere."
+    )
+    guests: bool = Field(
+        default=False, description="Whether guests, who do not log in, may look at the memory of `shared`."
+    )
 
     data: DirectoryPath | None = Field(
         default=None, description="Folder with the official WebShop files; none: a catalogue of our own."

@@ -55,6 +55,8 @@ class View:
     error: str
     draft: str
     """The model's reasoning so far, while it writes."""
+    leave: str = ""
+    """What the button says that logs somebody out; there is none where nobody logs in."""
 
     @property
     def busy(self) -> bool:

@@ -106,6 +106,9 @@ def header(view: View) -> str:
         if share := _share(view.transcript):
             chips.append(f'<span class="chip" id="share">{share}</span>')
     chips.append(f'<span class="chip user" title="Whose memory it is">{esc(view.user)}</span>')
+    if view.leave:
+        leave = f'<button id="logout" class="chip" style="cursor:pointer">{esc(view.leave)}</button>'
+        chips.append(f'<form method="post" action="/logout">{leave}</form>')
     return (
         '<div class="top"><div class="brand"><span class="mark" aria-hidden="true"></span><h1>Rememberer</h1></div>'
         f'{task}<div class="chips">{"".join(chips)}'

@@ -37,6 +37,7 @@ OURS = {
         "details",
         "div",
         "fieldset",
+        "form",
         "h1",
         "h2",
         "i",
@@ -131,6 +132,7 @@ def _view(words: str, **changes: object) -> View:
         "news": News(words, (change, change)),
         "error": "",
         "draft": words,
+        "leave": words,
     }
     return View(**told | changes)  # type: ignore[arg-type]
 
@@ -172,13 +174,19 @@ def test_words_from_outside_stay_words(words: str) -> None:
         page = _Page(html)
         assert page.tags <= OURS
         assert not page.open
-        assert not [name for name, _ in page.attributes if name.startswith("on") or name in ("src", "href", "action")]
+        assert not [name for name, _ in page.attributes if name.startswith("on") or name in ("src", "href")]
+        assert {value for name, value in page.attributes if name == "action"} <= {"/logout"}
 
 
 def test_they_are_shown_as_they_are() -> None:
     words = "<b>5 > 3</b> & \"so\" 'on' ${x} {{y}}"
     for html in _everything(_view(words)):
         assert words in _Page(html).text
+
+
+def test_only_who_has_logged_in_can_log_out() -> None:
+    assert "Log out" in render.header(_view("look", leave="Log out"))
+    assert "form" not in render.header(_view("look", leave=""))
 
 
 @pytest.mark.parametrize(
