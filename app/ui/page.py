@@ -7,6 +7,7 @@ from typing import Any
 import gradio as gr
 
 from app.desks import Desks
+from app.ui.learning import LearningTab
 from app.ui.memory import MemoryTab
 from app.ui.newtask import NewTaskTab
 from app.ui.play import EVENT, PlayTab
@@ -29,6 +30,8 @@ def page(desks: Desks) -> gr.Blocks:
                 new = NewTaskTab(desks, play, tabs, "play")
             with gr.Tab("Memory", id="memory") as memory_tab:
                 memory = MemoryTab(desks)
+            with gr.Tab("Learning", id="learning") as learning_tab:
+                learning = LearningTab(desks)
 
         def load(request: gr.Request) -> Iterator[dict[Any, Any]]:
             desk = desk_of(desks, request)
@@ -54,4 +57,5 @@ def page(desks: Desks) -> gr.Blocks:
         blocks.load(load, None, [*play.outputs, tabs, new.split, new.goal], **EVENT)
         gr.Timer(LOOK_SECONDS).tick(look, [play.shown], play.outputs, **EVENT)
         memory_tab.select(memory.show, memory.inputs, memory.outputs, **EVENT)
+        learning_tab.select(learning.show, learning.inputs, learning.outputs, **EVENT)
     return blocks
