@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # Gradio asks matplotlib in every event for its backend, which would load all of pyplot to find one.
 os.environ.setdefault("MPLBACKEND", "agg")
 
-WIDTH, HEIGHT = 5.2, 3.4
+WIDTH, HEIGHT = 4.4, 3.1
 """Inches of 96 pixels, as shown; drawn with twice as many pixels."""
 INK, PLUS, NEAR = "#71809a", "#0d9488", "#6366f1"
 """Those of style.css that stand out from either ground by 3:1, and an ink that does."""
@@ -34,8 +34,10 @@ class Panel:
     name: str
     curve: Numbers | Counts
     points: Numbers | Counts | None = None
-    top: float | None = None
-    """Where the axis ends that begins at 0; None: where the numbers do."""
+    is_share: bool = False
+    """It goes from 0 to 1."""
+    is_count: bool = False
+    """It begins at 0."""
 
 
 def curves(panels: Sequence[Panel]) -> bytes:
@@ -47,13 +49,16 @@ def curves(panels: Sequence[Panel]) -> bytes:
         ):
             numbers = np.arange(1, len(panel.curve) + 1)
             if panel.points is not None:
-                axes.plot(numbers, panel.points, ".", color=color, markersize=3.5, alpha=0.35, markeredgewidth=0)
+                axes.plot(numbers, panel.points, ".", color=color, markersize=6, alpha=0.4, markeredgewidth=0)
             # A single episode is a dot.
             axes.plot(numbers, panel.curve, "o" if len(numbers) == 1 else "-", color=color, linewidth=1.8)
             axes.set_ylabel(panel.name)
-            if panel.top is not None:
-                axes.set_ylim(-0.05 * panel.top, 1.05 * panel.top)
+            if panel.is_share:
+                axes.set_ylim(-0.06, 1.06)
+            elif panel.is_count:
+                axes.set_ylim(0, max(axes.get_ylim()[1], 1))
             _dress(axes)
+        axes.set_xlim(0.5, len(panels[0].curve) + 0.5)
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.set_xlabel("episode")
         return _png(figure)

@@ -91,7 +91,8 @@ class Card:
             self.html = gr.HTML(js_on_load=KEEP, apply_default_css=False)
             with gr.Row(elem_classes="files"):
                 self.png, self.csv = (
-                    gr.DownloadButton(f"{title} as {kind}", size="sm", visible=False) for kind in ("PNG", "CSV")
+                    gr.DownloadButton(f"{key.capitalize()}, {kind}", size="sm", visible=False)
+                    for kind in ("PNG", "CSV")
                 )
         self.outputs = [self.html, self.png, self.csv]
 
@@ -230,7 +231,7 @@ def _score(went: Progress, window: int) -> Figure | str:
     return Figure(
         f"Score and share of tasks solved, {counted(len(rows), 'episode')}. {_last(window, rows)}: score "
         f"{means[-1]:.2f}, {shares[-1]:.0%} solved.",
-        plots.curves([Panel("score", means, score), Panel("solved", shares, solved, top=1)]),
+        plots.curves([Panel("score", means, score), Panel("solved", shares, solved, is_share=True)]),
         (*NAMES, "outcome", "score", "solved", "score, mean", "solved, mean"),
         _table(went, rows, [each.outcome for each in went.episodes], score, solved.astype(int), means, shares),
     )
@@ -246,7 +247,9 @@ def _people(went: Progress, window: int) -> Figure | str:
     return Figure(
         f"Share of steps that people decided and questions that the agent asked, {counted(len(rows), 'episode')}. "
         f"{_last(window, rows)}: {share} steps, {means[-1]:.2f} questions.",
-        plots.curves([Panel("decided by people", shares, human, top=1), Panel("questions", means, questions)]),
+        plots.curves(
+            [Panel("people", shares, human, is_share=True), Panel("questions", means, questions, is_count=True)]
+        ),
         (*NAMES, "steps", "share decided by people", "questions", "share, mean", "questions, mean"),
         _table(went, rows, [len(each.transitions) for each in went.episodes], human, questions, shares, means),
     )
@@ -260,7 +263,7 @@ def _rewards(went: Progress) -> Figure | str:
     return Figure(
         f"Rewards that people gave, added up, {counted(len(rows), 'episode')}: "
         f"{counted(int(went.labels[-1]), 'reward')} in all.",
-        plots.curves([Panel("rewards in all", went.labels)]),
+        plots.curves([Panel("rewards in all", went.labels, is_count=True)]),
         (*NAMES, "outcome", "rewards", "rewards in all"),
         _table(went, rows, [each.outcome for each in went.episodes], given, went.labels),
     )
