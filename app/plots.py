@@ -56,7 +56,8 @@ def curves(panels: Sequence[Panel]) -> bytes:
             if panel.is_share:
                 axes.set_ylim(-0.06, 1.06)
             elif panel.is_count:
-                axes.set_ylim(0, max(axes.get_ylim()[1], 1))
+                top = max(axes.get_ylim()[1], 1)
+                axes.set_ylim(-0.06 * top, top)
             _dress(axes)
         axes.set_xlim(0.5, len(panels[0].curve) + 0.5)
         axes.xaxis.get_major_locator().set_params(integer=True)

@@ -69,7 +69,7 @@ class Figure:
         return (
             f'<img src="data:image/png;base64,{source}" alt="{esc(self.says)}">'
             f'<p class="muted small" aria-hidden="true">{esc(self.says)}</p>'
-            f'<details data-key="plot-{esc(key)}"><summary>Numbers</summary><div class="scroll"><table>'
+            f'<details data-key="plot-{esc(key)}"><summary>Numbers</summary><div class="scroll" tabindex="0"><table>'
             f"<caption>{which}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></details>"
         )
 
