@@ -1,6 +1,5 @@
 """Draws how figures grow with the size of a memory: docs/benchmarks/*.csv to *.png.
 
-pip install -e '.[bench]'
 python -m benchmarks.chart
 """
 

@@ -9,6 +9,7 @@ import gradio as gr
 from app.desks import Desks
 from app.ui.episodes import EpisodesTab
 from app.ui.labelling import LabelTab
+from app.ui.learning import LearningTab
 from app.ui.memory import MemoryTab
 from app.ui.newtask import NewTaskTab
 from app.ui.play import EVENT, PlayTab
@@ -35,6 +36,8 @@ def page(desks: Desks) -> gr.Blocks:
                 label = LabelTab(desks)
             with gr.Tab("Memory", id="memory") as memory_tab:
                 memory = MemoryTab(desks)
+            with gr.Tab("Learning", id="learning") as learning_tab:
+                learning = LearningTab(desks)
 
         def load(request: gr.Request) -> Iterator[dict[Any, Any]]:
             desk = desk_of(desks, request)
@@ -62,4 +65,5 @@ def page(desks: Desks) -> gr.Blocks:
         episodes_tab.select(episodes.show, episodes.inputs, episodes.outputs, **EVENT)
         label_tab.select(label.show, label.inputs, label.outputs, **EVENT)
         memory_tab.select(memory.show, memory.inputs, memory.outputs, **EVENT)
+        learning_tab.select(learning.show, learning.inputs, learning.outputs, **EVENT)
     return blocks
