@@ -7,7 +7,6 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from app.settings import Settings
@@ -86,9 +85,9 @@ def build(desks: "Desks", user_of: "Callable[[HTTPConnection], str | None]") -> 
     from app.ui.page import HERE, page
     from app.ui.theme import theme
 
-    with suppress(ImportError):
-        # Where it is installed Gradio imports it in every event, and two that do so at once get half of it.
-        importlib.import_module("matplotlib")
+    # Gradio imports it in every event, and two that do so at once get half of it. Its cache is to lie in our folder.
+    os.environ.setdefault("MPLCONFIGDIR", str(desks.settings.home / "matplotlib"))
+    importlib.import_module("matplotlib")
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     logins = Logins(desks.users, user_of, guests=desks.settings.guests)
     app.add_middleware(Door, logins=logins)

@@ -3,7 +3,7 @@
 What is quarantined counts for nothing. All is computed anew from episodes and log; nothing is written.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sized
+from collections.abc import Callable, Iterable, Sized
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rememberer.events import Decided, Event, Observed, Proposed, TakenBack
 from rememberer.labels import Labels
-from rememberer.records import FORK
+from rememberer.records import FORK, MACHINES
 from rememberer.targets import reward_of
 from rememberer.values import EpisodeTrace
 
@@ -39,15 +39,15 @@ class Progress:
     """Labels in force on this episode and all before it."""
 
 
-def progress(episodes: Iterable[EpisodeTrace], labels: Callable[[str], Sized], by_itself: Collection[str]) -> Progress:
-    """How episodes went. `labels` returns the labels in force on one; `by_itself` are those who are no people."""
+def progress(episodes: Iterable[EpisodeTrace], labels: Callable[[str], Sized]) -> Progress:
+    """How episodes went. `labels` returns the labels in force on one."""
     rows = sorted((each for each in episodes if not each.void), key=_began)
     ended = [bool(each.ended) for each in rows]
     return Progress(
         tuple(rows),
         np.where(ended, [each.environment_return for each in rows], np.nan),
         np.where(ended, [each.outcome == "solved" for each in rows], np.nan),
-        np.array([_human(each, by_itself) for each in rows], float),
+        np.array([_human(each) for each in rows], float),
         np.array([each.questions for each in rows], np.int64),
         np.cumsum([len(labels(each.id)) for each in rows], dtype=np.int64),
     )
@@ -175,6 +175,6 @@ def _began(episode: EpisodeTrace) -> float:
     return episode.time.timestamp() if episode.time else 0.0
 
 
-def _human(episode: EpisodeTrace, by_itself: Collection[str]) -> float:
-    decided = [each.by not in by_itself for each in episode.transitions if each.by not in NOBODY]
+def _human(episode: EpisodeTrace) -> float:
+    decided = [each.by not in MACHINES for each in episode.transitions if each.by not in NOBODY]
     return sum(decided) / len(decided) if decided else float("nan")

@@ -16,7 +16,18 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[1]
 FLOORS = {"envs": 0, "rememberer": 1, "storage": 2, "app": 3}
 MODULES = sorted(path for room in FLOORS for path in (ROOT / room).rglob("*.py"))
-SLOW_TO_IMPORT = ["gradio", "torch", "sentence_transformers", "lancedb", "openai", "spacy", "onnxruntime", "tokenizers"]
+SLOW_TO_IMPORT = [
+    "gradio",
+    "torch",
+    "sentence_transformers",
+    "lancedb",
+    "openai",
+    "spacy",
+    "onnxruntime",
+    "tokenizers",
+    "matplotlib",
+    "krippendorff",
+]
 OF_ONE_MACHINE = re.compile(r"(?<![\w.~-])/(?:work|root|home|Users)/\w|\bshared/(?:design)\b")
 
 

@@ -25,7 +25,7 @@ from app.desks import Desks
 from app.plots import Panel
 from app.terminal import counted
 from app.ui.play import EVENT, KEEP
-from app.ui.render import BY_ITSELF, esc
+from app.ui.render import esc
 from app.ui.window import desk_of
 from rememberer.collector import no_collector
 from rememberer.errors import RemembererError
@@ -163,7 +163,7 @@ class LearningTab:
         env, policy = env if env in envs else "", policy if policy in policies else ""
         chosen = _chosen(every, env, policy)
         _sweep(Path(self.score.png.GRADIO_CACHE))
-        went = progress(chosen, memory.labels, BY_ITSELF)
+        went = progress(chosen, memory.labels)
         yield {
             self.env: gr.Dropdown(choices=_choices(envs), value=env),
             self.policy: gr.Dropdown(choices=_choices(policies), value=policy),

@@ -33,7 +33,7 @@ class Valued(Scripted):
 
 
 def went(memory: Memory) -> Progress:
-    return progress(memory.episodes(), memory.labels, ("auto", "confidence"))
+    return progress(memory.episodes(), memory.labels)
 
 
 def foreseen(memory: Memory) -> Foreseen:
